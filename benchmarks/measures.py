@@ -7,6 +7,8 @@ from benchmarks.system import System
 
 JOBS = "JOBS"
 """Stands for the system's own number of jobs."""
+RESULT = "s3://bucket/imports/2031-05-17/rows.parquet"
+"""What jobs and phases return, where they return something."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def measures(quick: bool) -> list[Measure]:
     # The same for all: what the next job costs may depend on how many there are.
     same = 5_000 if quick else 20_000
     line = {"n": same, "seconds": 1 if quick else 2}
+    comparing: dict[str, float | str] = {"n": same, "phases": 3, "turns": 1 if quick else 3}
     fill = Step("fill", {"n": JOBS})
     fill_prioritized = Step("fill_prioritized", {"n": JOBS})
     fill_kept = Step("fill_kept", {"n": JOBS})
@@ -95,9 +98,8 @@ def measures(quick: bool) -> list[Measure]:
         ),
         Measure("ticks", (Step("put_schedules", SPREAD), Step("ticks", ticking)), rounds=3),
         Measure("ticks_together", (Step("put_schedules", TOGETHER), Step("ticks", ticking)), rounds=3),
-        Measure("pipelines_plain", (Step("run_pipelines", {"n": same, "phases": 0}),)),
-        # As many: the start of a worker must weigh the same in both.
-        Measure("pipelines", (Step("run_pipelines", {"n": same, "phases": 3}),)),
+        Measure("pipelines", (Step("compare_pipelines", comparing),), rounds=3),
+        Measure("pipelines_results", (Step("compare_pipelines", {**comparing, "result": RESULT}),), rounds=3),
         Measure("steps", (Step("run_steps", {"n": same // 10, "steps": 10, "seconds": 5 if quick else 20}),)),
         Measure("webhooks", (Step("deliver_webhooks", {"n": same // 4, "seconds": 20}),), rounds=3),
         *(Measure(name, (Step(name, {"seconds": 2 if quick else 5}),), family="http") for name in HTTP),

@@ -50,8 +50,15 @@ def rows(quick: bool) -> list[Row]:
             for when, measure in (("spread", "ticks"), ("at once", "ticks_together"))
             for title, key in (("p50 ms late", "p50_ms"), ("p99 ms late", "p99_ms"), ("% of a core", "cpu_percent"))
         ),
-        ("plain jobs, run to the end, jobs/s", "pipelines_plain", "per_second"),
-        ("  pipelines of three phases", "pipelines", "per_second"),
+        *(
+            (f"{title}{with_results}, {what}", measure, key)
+            for measure, with_results in (("pipelines", ""), ("pipelines_results", " with results"))
+            for title, what, key in (
+                ("plain jobs", "run to the end, jobs/s", "plain_per_second"),
+                ("  pipelines of three phases", "jobs/s", "per_second"),
+                ("  a pipeline", "in plain jobs", "times"),
+            )
+        ),
         ("steps of handlers with ten, steps/s", "steps", "per_second"),
         ("webhooks to a local receiver, deliveries/s", "webhooks", "per_second"),
         ("submitted, claimed and completed 100 a request, jobs/s", "http_batches", "per_second"),

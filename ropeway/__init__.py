@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         ScheduleNotFound,
         ShutdownTimeout,
         SignalTimeout,
+        StepChanged,
         StoreError,
         StoreUnavailable,
         SyncRefused,
@@ -65,13 +66,14 @@ if TYPE_CHECKING:
     from .store.url import connect
     from .worker.child import ProcessJob, ProcessPhaseContext
     from .worker.handlers import in_process
-    from .worker.job import Job, SyncJob
+    from .worker.job import Job
     from .worker.listeners import WorkerEvent
     from .worker.manual import ClaimedJob
     from .worker.options import WorkerOptions
     from .worker.phase_context import PhaseContext, SyncPhaseContext
     from .worker.retired import RetiredJob
     from .worker.sync import SyncClaimedJob
+    from .worker.thread_job import SyncJob
     from .worker.worker import Worker
 else:
     from .lazy import lazily
@@ -105,8 +107,8 @@ else:
                 "DuplicateJob GatherChanged InvalidArguments InvalidInput InvalidMove InvalidOption InvalidSignature "
                 "InvalidTask "
                 "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge PipelineChanged "
-                "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StoreError "
-                "StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
+                "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StepChanged "
+                "StoreError StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
             ),
             "job.backoff": "Backoff",
             "job.dedupe": "Dedupe",
@@ -120,13 +122,14 @@ else:
             "store.url": "connect",
             "worker.child": "ProcessJob ProcessPhaseContext",
             "worker.handlers": "in_process",
-            "worker.job": "Job SyncJob",
+            "worker.job": "Job",
             "worker.listeners": "WorkerEvent",
             "worker.manual": "ClaimedJob",
             "worker.options": "WorkerOptions",
             "worker.phase_context": "PhaseContext SyncPhaseContext",
             "worker.retired": "RetiredJob",
             "worker.sync": "SyncClaimedJob",
+            "worker.thread_job": "SyncJob",
             "worker.worker": "Worker",
         },
     )
@@ -184,6 +187,7 @@ __all__ = [
     "ShutdownTimeout",
     "SignalTimeout",
     "Snapshot",
+    "StepChanged",
     "StepStatus",
     "StoreError",
     "StoreUnavailable",

@@ -17,6 +17,7 @@
     │   ├── LockLost                     the job is no longer this worker's
     │   ├── PipelineChanged              its phases are others than when it began
     │   ├── GatherChanged                its `job.gather` has other calls than when it added its children
+    │   ├── StepChanged                  the stored result of a step is not of the type its function has now
     │   ├── SignalTimeout (TimeoutError) no signal came in time for `job.wait_for`
     │   ├── JobFinished                  a job was used after its handler ended
     │   ├── UnexpectedResult             the job's result is not of the type it is read as
@@ -217,6 +218,8 @@ class PipelineChanged(JobError):
         changes = [f"new: {', '.join(map(repr, added))}"] if added else []
         changes += [f"gone: {', '.join(map(repr, gone))}"] if gone else []
         told = "; ".join(changes) or f"the order was {', '.join(self.before)}"
+        if not self.now:
+            told = "its handler is a function without phases now"
         super().__init__(
             queue,
             job_id,
@@ -238,20 +241,43 @@ class GatherChanged(JobError):
         )
 
 
-class SignalTimeout(JobError, TimeoutError):
-    """No signal of this name came within the timeout of `job.wait_for`. A job that it leaves is not retried."""
+class StepChanged(JobError):
+    """The stored result of a step does not fit the annotation that its function has now; the job is not retried."""
 
-    def __init__(self, queue: str, job_id: str, name: str) -> None:
-        self.name = name
-        super().__init__(queue, job_id, f"no signal {shown(name)} came for {job_id!r} in {queue!r} in time")
+    def __init__(self, queue: str, job_id: str, step: str, problem: str) -> None:
+        self.step, self.problem = step, problem
+        super().__init__(
+            queue,
+            job_id,
+            f"the stored result of step {shown(step)} of {job_id!r} in {queue!r} is not what its function says now: "
+            f"{problem}; let the function return the former type, or give the step another name, and retry the job",
+        )
+
+
+class SignalTimeout(JobError, TimeoutError):
+    """No signal of this name came within the timeout of `job.wait_for`. A job that it leaves is not retried.
+
+    `others` are signals of other names that came, and that no wait has answered.
+    """
+
+    def __init__(self, queue: str, job_id: str, name: str, others: Iterable[str] = ()) -> None:
+        self.name, self.others = name, tuple(others)
+        came = f"; there came {', '.join(map(shown, self.others))}" if self.others else ""
+        super().__init__(queue, job_id, f"no signal {shown(name)} came for {job_id!r} in {queue!r} in time{came}")
 
 
 class JobFinished(JobError):
-    """A job was used after its handler ended (by code it left running), or after it was settled manually."""
+    """A job was used after its handler ended (by code it left running), or after it was settled manually.
 
-    def __init__(self, queue: str, job_id: str) -> None:
+    Also the context of a phase, after that has ended.
+    """
+
+    def __init__(self, queue: str, job_id: str, phase: str | None = None) -> None:
+        told = f"job {job_id!r} has ended here, and is held no longer"
         remedy = "await what a handler starts before it returns, and settle by hand once"
-        super().__init__(queue, job_id, f"job {job_id!r} has ended here, and is held no longer: {remedy}")
+        if phase is not None:
+            told, remedy = f"phase {phase!r} of job {job_id!r} has ended", "await what a phase starts before it returns"
+        super().__init__(queue, job_id, f"{told}: {remedy}")
 
 
 class UnexpectedResult(JobError):
@@ -386,9 +412,11 @@ class HandlerError(RopewayError):
 
 
 class AttemptTimeout(HandlerError):
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        super().__init__(f"the attempt took longer than its timeout of {seconds:g} s")
+    """An attempt, or the step or phase that `what` names, took longer than its timeout."""
+
+    def __init__(self, seconds: float, what: str = "the attempt") -> None:
+        self.seconds, self.what = seconds, what
+        super().__init__(f"{what} took longer than its timeout of {seconds:g} s")
 
 
 class NoHandler(HandlerError):

@@ -99,13 +99,17 @@ VARIED: Final[dict[str, frozenset[str]]] = {
     # What a server in between changes; that each command and each answer can travel is what `memory-wired` shows.
     "remote": _HANDLES
     | {
+        "TestAwaitedMarks",
         "TestCancelledCalls",
         "TestClaimsAtOnce",
         "TestClean",
         "TestClock",
         "TestClosed",
+        "TestKeptMarks",
+        "TestLargestMarks",
         "TestListen",
         "TestListener",
+        "TestMarks",
         "TestWaitingClaim",
     },
     # Each command and each answer at least once; what they do is the memory store's.

@@ -26,11 +26,24 @@ class Twin(NamedTuple):
     attribute: str
     """Where the twin keeps the original."""
     originals: dict[str, str]
-    """The awaited class, and those that it inherits from, each with its file."""
+    """The awaited class, and those that it inherits from, each with its file, in the order of the twin."""
 
 
 TWINS: Final = [
-    Twin("SyncQueue", "ropeway/client/sync_queue.py", "_queue", {"Queue": "ropeway/client/queue.py"}),
+    Twin(
+        "SyncQueue",
+        "ropeway/client/sync_queue.py",
+        "_queue",
+        {
+            "Queue": "ropeway/client/queue.py",
+            "Looking": "ropeway/client/looking.py",
+            "WorkerOrders": "ropeway/client/worker_orders.py",
+            "EventStream": "ropeway/client/event_stream.py",
+            "Moving": "ropeway/client/moving.py",
+            "MovingMany": "ropeway/client/moving_many.py",
+            "HoldingBack": "ropeway/client/holding_back.py",
+        },
+    ),
     Twin("SyncJobHandle", "ropeway/client/sync_handle.py", "_job", {"JobHandle": "ropeway/client/handle.py"}),
     Twin(
         "SyncSchedules", "ropeway/client/sync_schedules.py", "_schedules", {"Schedules": "ropeway/client/schedules.py"}

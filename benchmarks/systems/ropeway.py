@@ -15,6 +15,7 @@
 import asyncio
 import itertools
 import random
+import statistics
 import time
 
 import msgspec
@@ -245,14 +246,26 @@ def family(children):
     return Flow("noop", protocol.PAYLOAD, children=[Flow("noop", protocol.PAYLOAD) for _ in range(children)])
 
 
-async def run_pipelines(place, n, phases):
-    """Adds n jobs whose handler has so many phases, or is a plain function, and runs all to the end."""
+async def compare_pipelines(place, n, phases, turns, result=None):
+    """Runs n plain jobs, and n pipelines of so many phases, in turns: how many times as long these take, by medians.
+
+    All of them, and each phase, return the result. The first turn is not counted.
+    """
+
+    async def plain(_):
+        return result
 
     async def phase(job, ctx):
-        pass
+        return result
 
-    handler = Pipeline([Phase(f"phase-{number}", phase) for number in range(phases)]) if phases else nothing
-    return await run_to_the_end(place, n, handler, 600)
+    pipeline = Pipeline([Phase(f"phase-{number}", phase) for number in range(phases)])
+    per_second: dict[object, list[float]] = {plain: [], pipeline: []}
+    for _ in range(1 + turns):
+        for handler, rates in per_second.items():
+            answer = await run_to_the_end(place, n, handler, 600)
+            rates.append(answer["per_second"])
+    of_plain, of_pipelines = (statistics.median(rates[1:]) for rates in per_second.values())
+    return {"per_second": of_pipelines, "plain_per_second": of_plain, "times": of_plain / of_pipelines}
 
 
 async def run_steps(place, n, steps, seconds):
@@ -278,7 +291,7 @@ async def run_to_the_end(place, n, handler, seconds):
         watch = protocol.Stopwatch(seconds)
         async with Worker(queue, handler, concurrency=100):
             while watch.count < n and not watch.over:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.005)
                 counts = await queue.counts()
                 watch.count = n - counts["waiting"] - counts["active"]
             return watch.rate()

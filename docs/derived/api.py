@@ -12,6 +12,12 @@ import ropeway
 import ropeway.testing
 from ropeway.client import new_jobs
 from ropeway.client.attached import Attached
+from ropeway.client.event_stream import EventStream
+from ropeway.client.holding_back import HoldingBack
+from ropeway.client.looking import Looking
+from ropeway.client.moving import Moving
+from ropeway.client.moving_many import MovingMany
+from ropeway.client.worker_orders import WorkerOrders
 
 from .source import alias_of, attribute_texts, attribute_types
 
@@ -36,11 +42,14 @@ OURS_ALONE: Final = {
         "prepare",
         "sibling",
     },
+    "Job": {"refuse_end", "run"},
     "Queue": {"adds", "endings", "twin_store", "updates"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
-_PARTS: Final[dict[type, tuple[type, ...]]] = {ropeway.Queue: (Attached,)}
-"""Bases of which users know nothing."""
+_PARTS: Final[dict[type, tuple[type, ...]]] = {
+    ropeway.Queue: (Attached, ropeway.Queue, Looking, WorkerOrders, EventStream, Moving, MovingMany, HoldingBack)
+}
+"""Classes whose methods the page shows as those of one, in its order: users know nothing of the bases."""
 
 
 ALIASES: Final[dict[str, ModuleType]] = {"JobRequest": new_jobs}
@@ -100,14 +109,14 @@ def _methods(cls: type) -> Iterator[str]:
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if not _is_shown(cls, name) or not inspect.isfunction(function):
             continue
-        prefix = "async def " if inspect.iscoroutinefunction(function) else "def "
+        prefix = "async def " if inspect.iscoroutinefunction(inspect.unwrap(function)) else "def "
         shown = f"{prefix}{name}{_signature(function, bound=is_bound)}"
         yield "\n\n".join(filter(None, [f"**{cls.__name__}.{name}**", _code(shown), _text(function)]))
 
 
 def _members(cls: type) -> dict[str, Any]:
-    """Its own, and those of a base that is a part of it."""
-    return {name: member for part in (*_PARTS.get(cls, ()), cls) for name, member in vars(part).items()}
+    """Its own, and those of bases that are parts of it."""
+    return {name: member for part in _PARTS.get(cls, (cls,)) for name, member in vars(part).items()}
 
 
 def _is_shown(cls: type, name: str) -> bool:

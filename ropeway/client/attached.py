@@ -16,6 +16,7 @@ from .adds import Adds
 from .endings import Endings
 from .event_hub import EventHub
 from .loading import refuse_while_loading
+from .queue_part import queue_part
 from .updates import Updates
 
 
@@ -29,6 +30,7 @@ class OnLoop(NamedTuple):
     hub: EventHub
 
 
+@queue_part
 class Attached:
     """The part of `Queue` that opens, closes and finds the store."""
 

@@ -166,7 +166,7 @@ def ending_of(record: JobRecord) -> Ending | None:
 
 def ending_in(queue: str, job_id: str, entry: Entry, detail: Details | None) -> Ending | None:
     """The end of a job according to an event entry; None if the job has not ended."""
-    data = {**(entry.detail or {}), **(detail or {})}
+    data = entry.data_of(detail)
     match entry.to:
         case "completed":
             return Ending(data.get("result"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,9 +15,6 @@ from ..job.states import FINAL, State
 from ..store.contract import Store
 from ..store.values import BATCH, ChildStatus
 from .snapshot import Snapshot, snapshot_of
-
-if TYPE_CHECKING:
-    from .queue import Queue
 
 Key: TypeAlias = tuple[str, str]
 """Queue and id."""
@@ -64,14 +61,13 @@ class FlowNode(msgspec.Struct):
 
 
 async def read_tree(
-    queue: Queue,
+    store: Store,
     root: JobRecord,
     depth: int,
     limit: int,
     order: Sequence[tuple[ChildState, ...]] = AS_ADDED,
 ) -> FlowNode:
     """Reads level by level: a call or more for the children of each parent, one for the jobs of each queue."""
-    store = queue.store
     top = node_of(root)
     nodes: dict[Key, FlowNode] = {(root.queue, root.id): top}
     level = [(top, root.children)]
@@ -147,11 +143,11 @@ async def failures(store: Store, queue: str, id: str) -> dict[str, str]:
     return {child.id: child.reason or "" for child in children}
 
 
-async def descendants(queue: Queue, root: JobRecord) -> list[FlowNode]:
+async def descendants(store: Store, root: JobRecord) -> list[FlowNode]:
     """All jobs below a root, except those for which a job of another flow waits, and what is below these."""
-    tree = await read_tree(queue, root, DEEPEST, ALL)
+    tree = await read_tree(store, root, DEEPEST, ALL)
     nodes = [*tree.walk()]
-    spared = await _awaited_elsewhere(queue.store, nodes)
+    spared = await _awaited_elsewhere(store, nodes)
     return [
         node for node in nodes if node is not tree and node.snapshot is not None and (node.queue, node.id) not in spared
     ]

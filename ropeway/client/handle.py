@@ -185,7 +185,8 @@ class JobHandle(Guided, Generic[R_co]):
     async def retry(self, *, reset: bool = False, from_phase: str | None = None) -> None:
         """Makes the finished job run once more; `reset` restores all its attempts.
 
-        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline. A completed
+        pipeline runs its last phase again.
         """
         await self.queue.retry(self.id, reset=reset, from_phase=from_phase)
 

@@ -71,6 +71,8 @@ class Pipeline:
     __slots__ = ("phases",)
 
     def __init__(self, phases: Iterable[Phase]) -> None:
+        if not isinstance(phases, Iterable):
+            raise InvalidOption("phases", f"cannot be {shown(phases)}: give a list, as Pipeline([Phase(...), ...])")
         self.phases: tuple[Phase, ...] = tuple(phases)
         if not self.phases:
             raise InvalidInput("a pipeline has at least one phase")

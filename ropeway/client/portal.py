@@ -273,7 +273,7 @@ def refuse_on_a_loop(instead: str) -> None:
         )
 
 
-_CALLED: Final = {"Attached": "queue", "Task": "task", "JobType": "job_type", "Worker": "worker", "Queue": "queue"}
+_CALLED: Final = {"Task": "task", "JobType": "job_type", "Worker": "worker", "Queue": "queue"}
 
 
 def _call_of(coroutine: Coroutine[Any, Any, Any]) -> str:

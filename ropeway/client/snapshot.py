@@ -13,7 +13,7 @@ from ..job.extras import Origin
 from ..job.flows import Parent
 from ..job.instants import moment_of
 from ..job.options import StoredOptions, stored_options
-from ..job.phases import PhaseStatus, phases_of
+from ..job.phases import PhaseStatus, is_completed_pipeline, phases_of
 from ..job.record import JobRecord
 from ..job.states import State
 from ..job.steps import StepStatus, Wait, steps_of, wait_of
@@ -118,6 +118,10 @@ def snapshot_of(record: JobRecord) -> Snapshot:
             return otherwise
 
     data = read("data", record.data, decode, None)
+    progress = read("progress", record.progress, decode, None)
+    if is_completed_pipeline(record) and (progress is None or isinstance(progress, int | float)):
+        # The last that was stored is the start of the last phase, or what that reported.
+        progress = 100
     options = read("options", record.options, stored_options, StoredOptions())
     return Snapshot(
         id=record.id,
@@ -140,7 +144,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         renewed_at=moment_of(record.renewed_at),
         lock_until=moment_of(record.lock_until),
         reason=record.reason,
-        progress=read("progress", record.progress, decode, None),
+        progress=progress,
         result=read("result", record.result, decode, None),
         tags=record.tags,
         parents=record.parents,

@@ -120,7 +120,8 @@ class SyncJobHandle(Guided, Generic[R_co]):
     def retry(self, *, reset: bool = False, from_phase: str | None = None) -> None:
         """Makes the finished job run once more; `reset` restores all its attempts.
 
-        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline. A completed
+        pipeline runs its last phase again.
         """
         run(self._job.retry(reset=reset, from_phase=from_phase))
 

@@ -373,7 +373,8 @@ class SyncQueue(Guided):
     def retry(self, id: str, *, reset: bool = False, from_phase: str | None = None) -> None:
         """Makes a finished job run once more; `reset` restores all its attempts.
 
-        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline. A completed
+        pipeline runs its last phase again.
         """
         run(self._queue.retry(id, reset=reset, from_phase=from_phase))
 

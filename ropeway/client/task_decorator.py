@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
+from ..errors import InvalidTask
 from .pipelines import Pipeline, PipelineTask
 from .running import RunningJob
 from .schedule import TaskOptions, split_options
@@ -73,6 +74,10 @@ class TaskDecorator:
     ) -> Any:
         if isinstance(function, Pipeline):
             return self._maker.add_pipeline(function, name, *split_options(options))
+        has_options = context or name is not None or run_in is not None or bool(options)
+        if function is not None and has_options:
+            called = getattr(function, "__name__", "function")
+            raise InvalidTask(called, f"options stand before the function: queue.task(name=..., ...)({called})")
         if function is not None:
             return self._maker.make(function)
         maker = TaskMaker(self._maker.queue, name, context, run_in, *split_options(options))

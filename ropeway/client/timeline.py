@@ -14,36 +14,38 @@ FIRST_PAGE: Final = 20
 """Entries of the first read."""
 
 
-class Step(NamedTuple):
+class TimelineEntry(NamedTuple):
+    """What happened to a job at one time."""
+
     at: Instant
     name: str
     """The name of an event, or `attempt failed` if its event is no longer kept."""
     data: dict[str, Any]
 
 
-async def timeline_of(queue: Queue, job: Snapshot, history: History, *, most: int | None = None) -> list[Step]:
+async def timeline_of(queue: Queue, job: Snapshot, history: History, *, most: int | None = None) -> list[TimelineEntry]:
     """Built from the kept events, and for the time before them from the job's own record and history.
 
     If the queue has more than `most` events, from the latter alone: one entry of a stream may be of a thousand jobs.
     """
     events = await _events(queue, job.id, most)
     # A store may write one event entry for several adds, at the time of the last: it may be younger than the job.
-    is_added = any(step.name == "added" for step in events)
+    is_added = any(entry.name == "added" for entry in events)
     remembered = [
-        *([] if is_added else [Step(instant_of(job.created_at), "added", {"name": job.name})]),
+        *([] if is_added else [TimelineEntry(instant_of(job.created_at), "added", {"name": job.name})]),
         *(
-            Step(failed.at, "attempt failed", {"attempt": failed.attempt, "reason": failed.reason})
+            TimelineEntry(failed.at, "attempt failed", {"attempt": failed.attempt, "reason": failed.reason})
             for failed in history.failures
         ),
     ]
     if not events and job.finished_at is not None:
-        remembered.append(Step(instant_of(job.finished_at), job.state, {}))
+        remembered.append(TimelineEntry(instant_of(job.finished_at), job.state, {}))
     first = events[0].at if events else None
-    return [*(step for step in remembered if first is None or step.at < first), *events]
+    return [*(entry for entry in remembered if first is None or entry.at < first), *events]
 
 
-async def _events(queue: Queue, id: str, most: int | None) -> list[Step]:
-    found: list[Step] = []
+async def _events(queue: Queue, id: str, most: int | None) -> list[TimelineEntry]:
+    found: list[TimelineEntry] = []
     cursor: str | None = None
     number, size = 0, FIRST_PAGE
     while True:
@@ -51,7 +53,7 @@ async def _events(queue: Queue, id: str, most: int | None) -> list[Step]:
         for stored in page.entries:
             number += max(1, len(stored.entry.jobs))
             events = expand(queue.name, stored.id, stored.entry)
-            found += [Step(event.at, event.name, event.data) for event in events if event.job_id == id]
+            found += [TimelineEntry(event.at, event.name, event.data) for event in events if event.job_id == id]
             if most is not None and number > most:
                 return []
         if not page.entries:

@@ -11,39 +11,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from ..errors import StoreUnavailable
 from ..store.contract import Store
 from ..store.values import Answer, JobUpdate
 from .adds import own_copy
 
+if TYPE_CHECKING:
+    from .queue import Queue
+
 UPDATES_PER_TRIP: Final = 500
 DIVIDED_FROM: Final = 4
 """Updates are split in two from this many times `Offers.side_by_side_from` on: one is less work than an outcome."""
 
 
-class Posted:
-    """The waiter of an update that is sent without waiting for its answer.
+class UnawaitedUpdate:
+    """An update that nobody waits for: it is its own waiter. It can be withdrawn until it is sent, or if that fails."""
 
-    `refused` is called with the answer, if that is not `done`.
-    """
+    is_sent = False
+    is_withdrawn = False
+    _answer: Answer | None = None
+    _error: BaseException | None = None
+    _waiters: list[asyncio.Future[None]] | None = None
 
-    __slots__ = ("_answer", "_error", "_refused", "_waiters", "change", "has_left", "is_withdrawn")
-
-    def __init__(self, change: JobUpdate, refused: Callable[[Answer], None]) -> None:
-        self.change = change
-        self.has_left = False
-        """True once a trip to the store carries it."""
-        self.is_withdrawn = False
-        self._refused = refused
-        self._answer: Answer | None = None
-        self._error: BaseException | None = None
-        self._waiters: list[asyncio.Future[None]] | None = None
+    def _refused(self, answer: Answer) -> None:
+        """Called with the answer, if that is not `done`."""
+        raise NotImplementedError
 
     def withdraw(self) -> bool:
-        """Takes it back, if it has not left, or in vain; True at most once."""
-        if self.is_withdrawn or (self.has_left and self._error is None):
+        """Takes the update back, so that the caller can make it together with another. True at most once."""
+        if self.is_withdrawn or (self.is_sent and self._error is None):
             return False
         self.is_withdrawn = True
         return True
@@ -84,7 +82,7 @@ class Posted:
 
 
 class Waiter(Protocol):
-    """Whom an update is answered to: a future, or what has these methods of one."""
+    """What gets the answer to an update: a future, or anything with these methods of one."""
 
     def done(self) -> bool: ...
     def set_result(self, answer: Answer, /) -> None: ...
@@ -92,6 +90,58 @@ class Waiter(Protocol):
 
 
 Waiting: TypeAlias = tuple[JobUpdate, Waiter]
+EnqueueUpdate: TypeAlias = "Callable[[Queue, JobUpdate, Waiter], None]"
+"""Sends an update of a queue's job with some later trip."""
+
+
+class UpdateLine:
+    """Updates that wait for a trip to the store, oldest first."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: list[Waiting] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def append(self, change: JobUpdate, waiter: Waiter) -> None:
+        self._waiting.append((change, waiter))
+
+    def prune(self) -> None:
+        """Drops updates whose waiters need no answer any more: their callers were cancelled."""
+        self._waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
+
+    def take(self, most: int = UPDATES_PER_TRIP) -> list[Waiting]:
+        """Takes the updates that one trip carries; their waiters need an answer."""
+        self.prune()
+        load, self._waiting = self._waiting[:most], self._waiting[most:]
+        for _, waiter in load:
+            if isinstance(waiter, UnawaitedUpdate):
+                waiter.is_sent = True
+        return load
+
+
+def _nothing() -> None: ...
+
+
+async def carry(store: Store, queue: str, load: Sequence[Waiting], arrived: Callable[[], None] = _nothing) -> None:
+    """Makes one trip with updates, and answers each. `arrived` is called before that, when the trip is over."""
+    try:
+        answers = await store.update(queue, [change for change, _ in load]) if load else []
+    except Exception as error:  # noqa: BLE001 - reported to the callers
+        await _refuse(store, queue, load, error)
+        arrived()
+    except BaseException as error:
+        for _, waiter in load:
+            _fail(waiter, error)
+        arrived()
+        raise
+    else:
+        arrived()
+        for (_, waiter), answer in zip(load, answers, strict=True):
+            if not waiter.done():
+                waiter.set_result(answer)
 
 
 class Updates:
@@ -105,7 +155,7 @@ class Updates:
         self._store = store
         self._queue = queue
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[Waiting] = []
+        self._line = UpdateLine()
         self._is_under_way = False
         self._is_shared = False
         """True if the last trip carried several: those who got its answers are likely to update together again."""
@@ -121,7 +171,7 @@ class Updates:
 
     def enqueue(self, change: JobUpdate, waiter: Waiter) -> None:
         """Sends an update with the next trip; its answer is set as that of the waiter, unless that is done."""
-        self._waiting.append((change, waiter))
+        self._line.append(change, waiter)
         if not self._is_under_way:
             self._depart()
 
@@ -134,74 +184,64 @@ class Updates:
             self._arrive()
 
     def _depart(self, *, gathers: bool = True) -> None:
-        # Updates of cancelled callers are left out; at the end of a loop these are all.
-        self._waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
-        if self._waiting and not self._is_under_way:
+        self._line.prune()
+        if self._line and not self._is_under_way:
             self._is_under_way = True
-            self._trip = asyncio.create_task(self._carry(gathers))
+            self._trip = asyncio.create_task(self._make_trip(gathers))
 
     def _arrive(self, load: int = 1) -> None:
         """Sends the next trip, if updates wait for it: at once if that carries as many as the one that returned."""
         self._is_under_way = False
-        if self._waiting:
-            is_other_half = len(self._waiting) >= max(load, DIVIDED_FROM * self._store.offers.side_by_side_from // 2)
+        if self._line:
+            is_other_half = len(self._line) >= max(load, DIVIDED_FROM * self._store.offers.side_by_side_from // 2)
             self._depart(gathers=not is_other_half)
 
-    async def _carry(self, gathers: bool) -> None:
+    async def _make_trip(self, gathers: bool) -> None:
         load: list[Waiting] = []
         try:
             if gathers:
                 await self._gather()
             load = self._load(divides=gathers)
-            self._is_shared = len(load) > 1
-            answers = await self._store.update(self._queue, [change for change, _ in load]) if load else []
-        except Exception as error:  # noqa: BLE001 - reported to the callers
-            await self._refuse(load, error)
-            self._arrive()
-        except BaseException as error:
-            for _, waiter in load:
-                _fail(waiter, error)
+        except BaseException:
             self._arrive()
             raise
-        else:
-            self._arrive(len(load))
-            for (_, waiter), answer in zip(load, answers, strict=True):
-                if not waiter.done():
-                    waiter.set_result(answer)
+        self._is_shared = len(load) > 1
+        await carry(self._store, self._queue, load, lambda: self._arrive(len(load)))
 
     async def _gather(self) -> None:
         """Waits while each iteration of the loop brings more: tasks that were woken together update in turn."""
         number = -1
-        while number < len(self._waiting) < UPDATES_PER_TRIP:
-            number = len(self._waiting)
+        while number < len(self._line) < UPDATES_PER_TRIP:
+            number = len(self._line)
             await asyncio.sleep(0)
-
-    async def _refuse(self, load: Sequence[Waiting], error: Exception) -> None:
-        if isinstance(error, StoreUnavailable) or len(load) == 1:
-            for _, waiter in load:
-                _fail(waiter, error)
-            return
-        # What one of them has wrong must not fail the others.
-        for change, waiter in load:
-            try:
-                [answer] = await self._store.update(self._queue, [change])
-            except Exception as reason:  # noqa: BLE001 - reported to its caller
-                _fail(waiter, reason)
-            else:
-                if not waiter.done():
-                    waiter.set_result(answer)
 
     def _load(self, *, divides: bool) -> list[Waiting]:
         """Those that the next trip carries."""
-        waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
-        most = UPDATES_PER_TRIP
-        if divides and len(waiting) >= DIVIDED_FROM * self._store.offers.side_by_side_from:
-            most = min(most, len(waiting) // 2)
-        load, self._waiting = waiting[:most], waiting[most:]
+        self._line.prune()
+        number = len(self._line)
+        if divides and number >= DIVIDED_FROM * self._store.offers.side_by_side_from:
+            return self._line.take(min(UPDATES_PER_TRIP, number // 2))
+        return self._line.take()
+
+
+def enqueue_update(queue: Queue, change: JobUpdate, waiter: Waiter) -> None:
+    queue.updates.enqueue(change, waiter)
+
+
+async def _refuse(store: Store, queue: str, load: Sequence[Waiting], error: Exception) -> None:
+    if isinstance(error, StoreUnavailable) or len(load) == 1:
         for _, waiter in load:
-            if isinstance(waiter, Posted):
-                waiter.has_left = True
-        return load
+            _fail(waiter, error)
+        return
+    # What one of them has wrong must not fail the others.
+    for change, waiter in load:
+        try:
+            [answer] = await store.update(queue, [change])
+        except Exception as reason:  # noqa: BLE001 - reported to its caller
+            _fail(waiter, reason)
+        else:
+            if not waiter.done():
+                waiter.set_result(answer)
 
 
 def _fail(waiter: Waiter, error: BaseException) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -90,6 +90,8 @@ def _check(value: object, what: str, path: str, depth: int) -> None:
             _check_object(value, what, path, depth)
         case list() | tuple():
             _check_items(value, what, path, depth)
+        case Awaitable():
+            raise InvalidPayload(what, path, f"is {kind_of(value)}; await it first")
         case _:
             raise InvalidPayload(what, path, f"is {kind_of(value)}; convert it to text or numbers first")
 

@@ -39,12 +39,26 @@ _HELP: Final = 'is not a duration: use seconds, a timedelta, or text such as "5 
 
 def milliseconds(given: Duration, option: str | None = None) -> Milliseconds:
     """Rounds to whole milliseconds. Refuses negative durations; errors name the option, if given."""
+    length = _finite(given, option)
+    if length < 0:
+        raise InvalidDuration(given, "is negative: a duration is 0 or more", option)
+    return _bounded(given, length, option)
+
+
+def milliseconds_left(given: Duration, option: str | None = None) -> Milliseconds:
+    """As `milliseconds`, but 0 if it is negative: of a moment that has passed, as in `when - now`."""
+    return _bounded(given, max(_finite(given, option), 0), option)
+
+
+def _finite(given: Duration, option: str | None) -> int | float:
     length = _length(given, option)
     # An int is always finite, and may be too large for `isfinite`.
     if isinstance(length, float) and not math.isfinite(length):
         raise InvalidDuration(given, "is not a finite duration", option)
-    if length < 0:
-        raise InvalidDuration(given, "is negative: a duration is 0 or more", option)
+    return length
+
+
+def _bounded(given: Duration, length: float, option: str | None) -> Milliseconds:
     if length > LONGEST:
         raise InvalidDuration(given, "is longer than 100 years", option)
     return round(length)

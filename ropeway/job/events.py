@@ -75,6 +75,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     trimmed: int = 0
     """How many of its first events were trimmed; the others keep their numbers."""
 
+    def data_of(self, detail: dict[str, Any] | None) -> dict[str, Any]:
+        """All details of one of its jobs: its own, and those that are common to all."""
+        return {**(self.detail or {}), **(detail or {})}
+
 
 class Event(msgspec.Struct, frozen=True):
     """One event; its `id` is a position to resume from: `queue.events(after=event.id)`."""
@@ -97,7 +101,7 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
     whole_queue: Sequence[tuple[str | None, dict[str, Any] | None]] = [(None, None)]
     jobs = entry.jobs or whole_queue
     for job_id, detail in jobs:
-        data = _data(entry, detail)
+        data = entry.data_of(detail)
         for name in _names(entry, data):
             yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
             number += 1
@@ -108,9 +112,9 @@ def expand_backwards(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]
     if not entry.jobs or entry.what == PUBLISHED:
         yield from reversed([*expand(queue, entry_id, entry)])
         return
-    number = entry.trimmed + sum(len(_names(entry, _data(entry, detail))) for _, detail in entry.jobs)
+    number = entry.trimmed + sum(len(_names(entry, entry.data_of(detail))) for _, detail in entry.jobs)
     for job_id, detail in reversed(entry.jobs):
-        data = _data(entry, detail)
+        data = entry.data_of(detail)
         for name in reversed(_names(entry, data)):
             number -= 1
             yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
@@ -148,7 +152,7 @@ def trim_entry(entry: Entry, last: int, gone: int, *, is_newest: bool) -> Entry 
     stays = max(1, stays)
     if stays == jobs:
         return entry
-    trimmed = sum(len(_names(entry, _data(entry, detail))) for _, detail in entry.jobs[:-stays])
+    trimmed = sum(len(_names(entry, entry.data_of(detail))) for _, detail in entry.jobs[:-stays])
     return replace(entry, jobs=entry.jobs[-stays:], trimmed=entry.trimmed + trimmed)
 
 
@@ -156,10 +160,6 @@ def split_id(event_id: str) -> tuple[str, int]:
     """The entry id of an event id, and the event's number in it; an entry id alone stands for all its events."""
     entry_id, _, number = event_id.partition("/")
     return entry_id, int(number) if number else 2**53
-
-
-def _data(entry: Entry, detail: dict[str, Any] | None) -> dict[str, Any]:
-    return {**(entry.detail or {}), **(detail or {})}
 
 
 def _names(entry: Entry, data: dict[str, Any]) -> tuple[str, ...]:

@@ -22,17 +22,22 @@ MARKS_LIMIT: Final = 8 * 1024 * 1024
 MOST_SIGNALS: Final = 100
 """Most signals of one job, so that none of them takes the room of its steps."""
 LONGEST_MARK: Final = 255
+"""Most characters of a mark's name."""
 STEP: Final = "step:"
 SLEEP: Final = "sleep:"
 WAIT: Final = "wait:"
 SIGNAL: Final = "signal:"
 GATHER: Final = "gather:"
 PHASE: Final = "phase:"
+"""This and those above: how the names of marks begin, by what they are for."""
 PIPELINE: Final = "pipeline"
-"""How the names of marks begin, by what they are for."""
+"""The mark with the names of the phases with which the job began."""
+FROM_PHASE: Final = "from-phase"
+"""The mark of a job that was retried from a phase, and has not begun again: any pipeline may run it."""
 _SCOPE: Final = "\x1f"
 """Between the name of a phase and that of its step, sleep, wait or gather."""
 SCOPED: Final = (STEP, SLEEP, WAIT, GATHER)
+"""Marks whose names say in which phase they were left."""
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -71,7 +76,8 @@ def check_bounds(known: Mapping[str, JsonText], marks: Sequence[Mark]) -> None:
     after = {**known, **{mark.name: mark.value for mark in marks}}
     signals = sum(name.startswith(SIGNAL) for name in after)
     if len(after) > MOST_MARKS:
-        raise InvalidInput(f"a job has at most {MOST_MARKS:,} steps, phases and signals: let one step do more")
+        kinds = "steps, sleeps, waits, gathers, phases and signals"
+        raise InvalidInput(f"a job has at most {MOST_MARKS:,} {kinds} together: let one step do more")
     if signals > MOST_SIGNALS and any(mark.name.startswith(SIGNAL) for mark in marks):
         raise InvalidInput(f"a job has at most {MOST_SIGNALS} signals: send several values as the data of one")
     if sum(map(size_of, after.values())) > MARKS_LIMIT:

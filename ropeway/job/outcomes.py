@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..errors import InvalidOption, InvalidPayload, NoHandler, SignalTimeout, Unrecoverable
+from ..errors import InvalidOption, InvalidPayload, NoHandler, SignalTimeout, StepChanged, Unrecoverable
 from ..showing import shown
 from .codec import JsonText
 from .failure import Failure
@@ -56,7 +56,7 @@ def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> boo
 
     The first function that does not return None decides.
     """
-    if isinstance(error, Unrecoverable | InvalidPayload | NoHandler):
+    if isinstance(error, Unrecoverable | InvalidPayload | NoHandler | StepChanged):
         return False
     for decide in filter(None, classify):
         answer = verdict_of(decide, error, job)

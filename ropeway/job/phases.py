@@ -12,8 +12,8 @@ import msgspec
 from ..errors import InvalidOption
 from ..showing import shown
 from .codec import Json, JsonText
-from .instants import moment_of
-from .marks import PHASE, PIPELINE, SCOPED, Mark, Marking, Notice, phase_and_name
+from .instants import Instant, instant_of, moment_of
+from .marks import FROM_PHASE, PHASE, PIPELINE, SCOPED, Mark, Marking, Notice, phase_and_name
 from .record import JobRecord
 
 PhaseState: TypeAlias = Literal["pending", "active", "completed", "failed", "cancelled"]
@@ -50,7 +50,9 @@ def overall(index: int, progress: float, count: int) -> int:
 def start_mark(name: str) -> str:
     """The mark of a phase that an attempt begins with. The first one has none, nor one that follows another.
 
-    It began when the names of the pipeline were stored, or when the phase before it ended: that is the same write.
+    It began when the names of the pipeline were stored, or when the phase before it ended: that is the same write. An
+    attempt that goes on with a phase, after a sleep say, writes none either: the phase began before. The
+    value is null, or the instant at which the phase began, if the mark was written later.
     """
     return f"{PHASE}{name}:start"
 
@@ -99,52 +101,93 @@ def phase_names(record: JobRecord) -> list[str]:
     return msgspec.json.decode(stored, type=list[str])
 
 
+def is_completed_pipeline(record: JobRecord) -> bool:
+    """True if a pipeline ran the job, and it completed."""
+    if record.state != "completed" or not record.marks:
+        return False
+    names = {mark.name for mark in record.marks}
+    return PIPELINE in names and FROM_PHASE not in names
+
+
 def phases_of(record: JobRecord) -> tuple[PhaseStatus, ...]:
     """Its phases in order. Those that a cancellation interrupted or kept from starting are `cancelled`.
 
-    One that was active when its job failed without a worker, by stalls, has failed with it.
+    One that was active when its job failed without a worker, by stalls, has failed with it. The last one completes with
+    its job, and has no mark of that. One that did not end is pending again if its job completed without it, or was
+    retried by hand and has not begun since.
     """
     marks = {mark.name: mark for mark in record.marks}
     phases: list[PhaseStatus] = []
+    names = phase_names(record)
     before = marks.get(PIPELINE)
-    for name in phase_names(record):
-        phases.append(_status(name, marks, record, before))
+    for number, name in enumerate(names, 1):
+        phases.append(_status(name, marks, record, before, is_last=number == len(names)))
         before = marks.get(end_mark(name)) if before and phases[-1].state == "completed" else None
     return tuple(phases)
 
 
-def _status(name: str, marks: dict[str, Mark], job: JobRecord, before: Mark | None) -> PhaseStatus:
+def _status(name: str, marks: dict[str, Mark], job: JobRecord, before: Mark | None, *, is_last: bool) -> PhaseStatus:
     start, progress, end = (marks.get(mark) for mark in marks_of_phase(name))
-    start = start or before
+    started_at = _began_at(start or before)
     ended = None if end is None else msgspec.json.decode(end.value, type=PhaseEnd)
-    state: PhaseState = "pending" if start is None else "active"
+    if ended is None and (FROM_PHASE in marks or _waits_for_another_run(job)):
+        started_at = None
+    state: PhaseState = "pending" if started_at is None else "active"
     reason, ended_at = None, None
     if ended is not None and end is not None:
         state, reason, ended_at = ended.state, ended.reason, end.at
     elif job.state == "cancelled":
-        state, ended_at = "cancelled", None if start is None else job.finished_at
-    elif job.state == "failed" and start is not None:
+        state, ended_at = "cancelled", None if started_at is None else job.finished_at
+    elif job.state == "failed" and started_at is not None:
         state, reason, ended_at = "failed", job.reason, job.finished_at
+    elif job.state == "completed" and started_at is not None:
+        if is_last:
+            state, ended_at = "completed", job.finished_at
+            ended = PhaseEnd("completed", None if job.result is None else msgspec.json.decode(job.result))
+        else:
+            state, started_at = "pending", None
     return PhaseStatus(
         name,
         state,
         None if progress is None else msgspec.json.decode(progress.value),
-        None if start is None else moment_of(start.at),
+        moment_of(started_at),
         moment_of(ended_at),
         None if ended is None else ended.result,
         reason,
     )
 
 
-def phases_from(record: JobRecord, name: str) -> tuple[str, ...]:
-    """The marks that a job loses when it begins again at a phase; the pipeline may be another then."""
+def _began_at(start: Mark | None) -> Instant | None:
+    if start is None:
+        return None
+    return int(start.value) if start.value.isdecimal() else start.at
+
+
+def _waits_for_another_run(job: JobRecord) -> bool:
+    """True if the job was retried by hand, and has not begun again: that took its progress, which every phase has."""
+    return job.progress is None and job.state not in ("active", "completed", "failed")
+
+
+def known_starts(record: JobRecord) -> tuple[Mark, ...]:
+    """Start marks of completed phases that have none, for a pipeline in which others come before them."""
+    known = {mark.name for mark in record.marks}
+    return tuple(
+        Mark(start_mark(phase.name), str(instant_of(phase.started_at)))
+        for phase in phases_of(record)
+        if phase.state == "completed" and phase.started_at is not None and start_mark(phase.name) not in known
+    )
+
+
+def begin_at(record: JobRecord, name: str) -> Marking:
+    """Lets a job begin again at a phase, whichever pipeline runs it then. The phases before it stay."""
     names = phase_names(record)
     if name not in names:
         known = f"the job began with the phases {', '.join(names)}" if names else "no pipeline has run it"
         raise InvalidOption("from_phase", f"cannot be {shown(name)}: {known}")
     later = names[names.index(name) :]
     inside = [mark.name for mark in record.marks if _phase_inside(mark.name) in later]
-    return (PIPELINE, *(mark for phase in later for mark in marks_of_phase(phase)), *inside)
+    begins = Mark(FROM_PHASE, _encode(name).decode())
+    return Marking((begins,), (*(mark for phase in later for mark in marks_of_phase(phase)), *inside))
 
 
 def _phase_inside(mark: str) -> str | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from .codec import Json
+from .codec import Json, JsonText
 from .instants import LAST_INSTANT, Instant, moment_of
 from .marks import SIGNAL, SLEEP, STEP, WAIT, Mark, phase_and_name
 from .record import JobRecord
@@ -44,6 +44,19 @@ def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
     return tuple(sorted(found, key=lambda step: step.ended_at))
 
 
+class WaitEnd(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The value of a wait's mark once it has ended; before that, it is the instant until which it lasts."""
+
+    data: Json = None
+    """That of the signal."""
+    is_late: bool = False
+    """True if none came in time."""
+
+
+def read_wait(value: JsonText) -> Instant | WaitEnd:
+    return msgspec.json.decode(value, type=Instant | WaitEnd)
+
+
 class Wait(msgspec.Struct, frozen=True):
     """What a delayed job waits for, by `job.wait_for`."""
 
@@ -63,5 +76,7 @@ def wait_of(record: JobRecord) -> Wait | None:
     signal = phase_and_name(newest.name, WAIT)[1]
     if any(mark.name == SIGNAL + signal for mark in record.marks):
         return None
-    until = msgspec.json.decode(newest.value, type=Instant)
+    until = read_wait(newest.value)
+    if isinstance(until, WaitEnd):
+        return None
     return Wait(signal, None if until >= LAST_INSTANT else moment_of(until))

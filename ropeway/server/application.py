@@ -13,6 +13,7 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, cast
 
@@ -295,8 +296,11 @@ def _encoded(route: Route, call: Call, answer: Any) -> Response:
         return _plain(answer, status, MEDIA[call.form] if route.media == "application/json" else route.media, headers)
     if route.answer is None:
         return _plain(b"", 204, None, headers)
-    encoder = _json if call.form == "json" else _msgpack
-    return _plain(encoder.encode(answer), status, MEDIA[call.form], headers)
+    if call.form == "msgpack":
+        # A payload may have larger integers than MessagePack can hold: then the answer is JSON.
+        with suppress(OverflowError):
+            return _plain(_msgpack.encode(answer), status, MEDIA["msgpack"], headers)
+    return _plain(_json.encode(answer), status, MEDIA["json"], headers)
 
 
 def _plain(body: bytes, status: int, media: str | None, headers: Mapping[str, str]) -> Response:

@@ -15,6 +15,7 @@ import msgspec
 from ..job.codec import JsonText
 from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
+from ..job.marks import Marking
 from ..job.numbers import Amount, Priority, Version
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
@@ -167,8 +168,8 @@ class Retry(Command[list[Answer]], frozen=True):
     queue: str
     ids: Sequence[str]
     reset: bool = False
-    forgets: tuple[str, ...] = ()
-    """Names of marks that they lose."""
+    marking: Marking | None = None
+    """Marks that they lose and get in the same step; its notices are not announced."""
 
 
 class Promote(Command[list[Answer]], frozen=True):

@@ -21,6 +21,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 from ..job.codec import JsonText
 from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
+from ..job.marks import Marking
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.stages import Stage
@@ -166,10 +167,10 @@ class Store(ABC):
         ids: Sequence[str],
         *,
         reset: bool = False,
-        forgets: tuple[str, ...] = (),
+        marking: Marking | None = None,
         now: Instant | None = None,
     ) -> Doing[list[Answer]]:
-        return self.do(commands.Retry(queue, ids, reset, forgets), now)
+        return self.do(commands.Retry(queue, ids, reset, marking), now)
 
     def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> Doing[list[Answer]]:
         return self.do(commands.Promote(queue, ids), now)

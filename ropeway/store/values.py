@@ -45,6 +45,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 DONE: Final = Answer("done")
 MISSING: Final = Answer("missing")
+HELD: Final = Answer("done", "active")
+"""To an outcome or an update by the holder of a job."""
 
 
 class Added(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +69,11 @@ class Claimed(msgspec.Struct, frozen=True):
     """With fewer jobs than asked for: when the next claim may find more without a wake-up."""
     waited: Milliseconds = 0
     """How long after it was sent a waiting claim took the jobs, at least: the locks are no older than the rest."""
+
+    @property
+    def again_in(self) -> float | None:
+        """Seconds from the claim to `again_at`, and 0 if that has passed."""
+        return None if self.again_at is None else max(0, self.again_at - self.now) / 1000
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -231,9 +238,11 @@ class Metric(msgspec.Struct, frozen=True):
 class FailedAttempt(msgspec.Struct, frozen=True):
     attempt: int
     at: Instant
+    """When it ended."""
     worker: str | None
     reason: str
     trace: str = ""
+    started_at: Instant | None = None
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -247,6 +256,11 @@ class History(msgspec.Struct, frozen=True):
     failures: list[FailedAttempt]
     log: list[LogLine]
     dropped_log_lines: int = 0
+
+    def log_of(self, attempt: FailedAttempt) -> list[LogLine]:
+        """The kept lines that were written while the attempt ran."""
+        began = attempt.at if attempt.started_at is None else attempt.started_at
+        return [line for line in self.log if began <= line.at <= attempt.at]
 
 
 class LogPage(msgspec.Struct, frozen=True):

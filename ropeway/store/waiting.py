@@ -72,9 +72,7 @@ class WaitingClaim:
 
     def pause_after(self, claimed: Claimed) -> float:
         """Seconds until it looks again without a wake-up, after an answer without jobs."""
-        if claimed.again_at is None:
-            return self.left
-        return min(self.left, max(0, claimed.again_at - claimed.now) / 1000)
+        return self.left if claimed.again_in is None else min(self.left, claimed.again_in)
 
     def withdraw(self) -> None:
         """Ends its wait, from any thread."""

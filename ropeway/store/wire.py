@@ -1,7 +1,8 @@
 """The wire format of commands and answers: MessagePack or JSON, for proxies that send them between processes.
 
 A message is `[version, command, now]`. A reader refuses an unknown version; unknown fields come from a newer writer of
-the same version, and are skipped. What the types of a command do not allow is refused with the path of the value.
+the same version, and are skipped. An answer with larger integers than MessagePack can hold is the byte c1 and JSON.
+What the types of a command do not allow is refused with the path of the value.
 """
 
 from __future__ import annotations
@@ -62,14 +63,22 @@ def decode_command(data: bytes, form: Format = "msgpack") -> tuple[Command[Any],
 
 
 def encode_answer(answer: Any, form: Format = "msgpack") -> bytes:
-    return _ENCODERS[form](answer)
+    try:
+        return _ENCODERS[form](answer)
+    except OverflowError:
+        # Details of events are values, with integers that only JSON can hold.
+        return _IN_JSON + _ENCODERS["json"](answer)
 
 
 def decode_answer(command: Command[A], data: bytes, form: Format = "msgpack") -> A:
+    if data.startswith(_IN_JSON):
+        form, data = "json", data[len(_IN_JSON) :]
     answer: A = _reader(form, answer_type(type(command))).decode(data)
     return answer
 
 
+_IN_JSON: Final = b"\xc1"
+"""A byte that MessagePack never uses: the answer follows in JSON, which has integers of any size."""
 _MESSAGE: Final[Any] = tuple[int, msgspec.Raw, msgspec.Raw]
 _COMMAND: Final[Any] = reduce(or_, COMMANDS)
 

@@ -122,8 +122,4 @@ async def entries(store: Store, what: str | None = None, queue: str = QUEUE) -> 
 
 async def events_of(store: Store, what: str, queue: str = QUEUE) -> list[tuple[str, dict[str, Any]]]:
     """Job ids with their details in the entries of one kind, however the store grouped them."""
-    return [
-        (id, {**(entry.detail or {}), **(detail or {})})
-        for entry in await entries(store, what, queue)
-        for id, detail in entry.jobs
-    ]
+    return [(id, entry.data_of(detail)) for entry in await entries(store, what, queue) for id, detail in entry.jobs]

@@ -21,6 +21,8 @@ class OnClock(Protocol):
 
     def next_instant(self) -> Instant | None: ...
 
+    def next_tick_at(self) -> Instant | None: ...
+
 
 class FakeClock:
     """A clock that stands still until it is advanced.

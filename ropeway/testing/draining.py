@@ -19,7 +19,7 @@ from ..job.instants import LAST_INSTANT, Instant, Milliseconds
 from ..job.numbers import whole
 from ..store.commands import Find
 from ..store.contract import Store
-from ..store.values import BATCH
+from ..store.values import BATCH, Lock
 from ..worker.handlers import HandlerFunction
 from ..worker.job import Job
 from ..worker.options import WorkerOptions
@@ -38,6 +38,8 @@ Until: TypeAlias = Literal["idle", "due"]
 PATIENCE: Final = 60.0
 MOST_DELIVERIES: Final = 100
 """Most attempts of one delivery, before its receiver is taken for one that postpones it for ever."""
+MARGIN: Final[Milliseconds] = 60_000
+"""For how long the lock of a handler that slept outlasts its sleep: the worker renews it before that."""
 CHANCE: Final = 0.005
 """Real seconds that are given to other code to end a handler's sleep, before the clock is advanced."""
 
@@ -121,6 +123,8 @@ class Draining(Pace):
         self._quiet: asyncio.Future[Milliseconds | None] = asyncio.get_running_loop().create_future()
         self._fake_loop: FakeLoop | None = None
         self._jump: Milliseconds = 0
+        self._sleep: Milliseconds | None = None
+        """The distance of the next timer that is no poll of the worker, if polls come before it."""
         self._slept: asyncio.TimerHandle | None = None
         self._since = time.monotonic()
 
@@ -141,12 +145,28 @@ class Draining(Pace):
         while True:
             distance = await self._quiet
             self._quiet = asyncio.get_running_loop().create_future()
+            if self._sleep is not None:
+                self._jump, self._sleep = await self._pass_polls(self._sleep) or distance or 0, None
+                continue
             next_at = None if self._until == "due" else await self._next_at()
             if next_at is None:
                 return
             ahead = next_at - self._clock.instant
             # A job that is due but was not noticed yet waits for the worker's next poll.
             self._jump = ahead if ahead > 0 else distance or 0
+
+    async def _pass_polls(self, sleep: Milliseconds) -> Milliseconds:
+        """How far the clock can be advanced at once while handlers sleep; 0 if something is due now.
+
+        The worker's own services poll once, at the end. Locks, which one of them renews, are renewed beforehand.
+        """
+        start, worker = self._clock.instant, self._worker
+        for queue in worker.queues:
+            locks = [Lock(job.id, job.token) for job in worker.running if job.queue.name == queue.name]
+            if locks:
+                await queue.store.renew(queue.name, locks, sleep + MARGIN)
+        ticks = [fake_store(queue).next_tick_at() for queue in worker.queues]
+        return max(0, min([start + sleep, *(at for at in ticks if at is not None)]) - self._clock.instant)
 
     async def _next_at(self) -> Instant | None:
         """When the next delay or lock ends; timers in between need not be waited for separately."""
@@ -174,7 +194,12 @@ class Draining(Pace):
             self._slept = sleeper
             return Wait(CHANCE)
         self._since = time.monotonic()
-        return Jump(distance or 0)
+        sleep = self._fake_loop.next_unpolled
+        if sleep is None or distance is None or distance >= sleep:
+            return Jump(distance or 0)
+        self._sleep = sleep
+        self._quiet.set_result(distance)
+        return Jump(0)
 
     def _wait(self) -> Wait:
         """Waits in real time: a handler is in a thread or process, or waits for something else than time."""

@@ -141,7 +141,7 @@ EXTRA_STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "delay": st.sampled_from([0, SECOND, DAY]),
         },
     ),
-    "retry_and_forget": (1, {"ids": st.lists(_job_ids, min_size=1, max_size=2, unique=True), "name": _marks}),
+    "retry_and_mark": (1, {"ids": st.lists(_job_ids, min_size=1, max_size=2, unique=True), "forgets": _marks}),
     "read_dedupe": (2, {}),
     "release_dedupe": (1, {"key": st.sampled_from(KEYS)}),
 }

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 IN_MAINTENANCE: Final[ContextVar[bool]] = ContextVar("ropeway_in_maintenance", default=False)
 """Set in a worker's maintenance services, whose pauses `drain` need not wait for."""
+IN_POLL: Final[ContextVar[bool]] = ContextVar("ropeway_in_poll", default=False)
+"""Set while a listener waits for a wake-up, and only looks by itself in case it was missed."""
 AN_HOUR: Final = 3600.0
 
 
@@ -82,6 +84,8 @@ class FakeLoop:
         """A heap of the timers of `asyncio.sleep`, without those of maintenance services."""
         self._timers: list[asyncio.TimerHandle] = []
         """A heap of all timers but those of a worker itself, which polls its stores in any case."""
+        self._unpolled: list[asyncio.TimerHandle] = []
+        """A heap of all timers but those of maintenance services and of listeners."""
         self._selector: Any = selector
         self._clock: FakeClock | None = None
         self._users = 0
@@ -115,6 +119,7 @@ class FakeLoop:
         self._clock = None
         self.sleeps.clear()
         self._timers.clear()
+        self._unpolled.clear()
         return True
 
     @contextmanager
@@ -136,9 +141,17 @@ class FakeLoop:
     @property
     def next_timer(self) -> Milliseconds | None:
         """The distance to the next timer that is not a worker's own."""
-        while self._timers and (self._timers[0].cancelled() or self._timers[0].when() <= self._time()):
-            heappop(self._timers)
-        return max(1, math.ceil((self._timers[0].when() - self._time()) * 1000 - 1e-6)) if self._timers else None
+        return self._distance(self._timers)
+
+    @property
+    def next_unpolled(self) -> Milliseconds | None:
+        """The distance to the next timer that is no poll: of a handler, or of what runs it."""
+        return self._distance(self._unpolled)
+
+    def _distance(self, heap: list[asyncio.TimerHandle]) -> Milliseconds | None:
+        while heap and (heap[0].cancelled() or heap[0].when() <= self._time()):
+            heappop(heap)
+        return max(1, math.ceil((heap[0].when() - self._time()) * 1000 - 1e-6)) if heap else None
 
     @property
     def _pace(self) -> Pace:
@@ -160,6 +173,8 @@ class FakeLoop:
             heappush(self.sleeps, timer)
         if not OF_WORKER.get() and not IN_MAINTENANCE.get():
             heappush(self._timers, timer)
+        if not IN_POLL.get() and not IN_MAINTENANCE.get():
+            heappush(self._unpolled, timer)
         return timer
 
     def _select(self, timeout: float | None = None) -> Any:

@@ -19,7 +19,7 @@ from ..job.extras import Extras, WebhookRule
 from ..job.failure import Failure
 from ..job.flows import Child, Parent, Policy
 from ..job.instants import Instant, Milliseconds
-from ..job.marks import Marking
+from ..job.marks import Mark, Marking
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
@@ -218,8 +218,8 @@ class StoreMachine(RuleBasedStateMachine):
             self._settle([replace(outcome, awaits=awaits if move == "postpone" else None)], None)
             self.do(commands.Get(QUEUE, [job.id]))
 
-    def retry_and_forget(self, ids: list[str], name: str) -> None:
-        self.do(commands.Retry(QUEUE, ids, forgets=(name,)))
+    def retry_and_mark(self, ids: list[str], forgets: str) -> None:
+        self.do(commands.Retry(QUEUE, ids, marking=Marking((Mark("step:again", "3"),), (forgets,))))
         self.do(commands.Get(QUEUE, ids))
 
     # Operate

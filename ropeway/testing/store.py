@@ -20,6 +20,7 @@ from ..store.waiting import ClaimListener, ClaimListeners
 from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
 from .clock import FakeClock, OnClock
+from .listening import PollingListener
 from .maintenance import LoopMaintenance
 from .proxy import StoreProxy
 from .transactions.inside import BlockingInside, Inside
@@ -61,6 +62,10 @@ class FakeStore(StoreProxy, StoresAtCommit):
         """When something happens by itself: a delay, a deadline, a retention or a tick; the past while a job runs."""
         return cast(OnClock, self.inner).next_instant()
 
+    def next_tick_at(self) -> Instant | None:
+        """The same while jobs run: when the worker's maintenance will have something to do."""
+        return cast(OnClock, self.inner).next_tick_at()
+
     def sibling(self) -> Self:
         return type(self)(self.time, like=self)
 
@@ -93,11 +98,14 @@ class FakeStore(StoreProxy, StoresAtCommit):
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
         if worker is None:
-            return super().listen(topic, queues)
+            return self._listen(topic, queues)
         return self._claim_listeners.note(queues[0], worker, self._listen_to_jobs(queues[0]))
 
     def _listen_to_jobs(self, queue: str) -> ClaimListener:
-        return cast(ClaimListener, self.inner.listen("jobs", [queue]))
+        return self._listen("jobs", [queue])
+
+    def _listen(self, topic: Topic, queues: Sequence[str]) -> PollingListener:
+        return PollingListener(cast(ClaimListener, self.inner.listen(topic, queues)))
 
     async def add_committed(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores jobs that were added at that instant, in a transaction that is committed now."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from ..client.running import is_async
 from ..errors import InvalidInput
@@ -13,8 +15,10 @@ from ..job.durations import Duration, milliseconds
 from ..job.marks import STEP, Mark
 from ..job.numbers import whole
 from ..job.options import MOST_ATTEMPTS
-from .step_marks import StepMarks, load_step, refuse_late, result_shape, step_value
-from .trying import NOT_TRIED_AGAIN
+from ..job.record import JobRecord
+from .attempt_marks import AttemptMarks
+from .step_results import dump_step, load_step, result_shape
+from .trying import refuse_late
 
 T = TypeVar("T")
 
@@ -22,9 +26,14 @@ T = TypeVar("T")
 class StepsInPlace(ABC):
     """The part of a job in a thread or process that runs steps where its handler runs."""
 
+    record: JobRecord
+
     @property
     @abstractmethod
-    def _steps(self) -> StepMarks: ...
+    def _steps(self) -> AttemptMarks: ...
+
+    @abstractmethod
+    def _refuse_after_giving_back(self) -> None: ...
 
     @property
     @abstractmethod
@@ -32,6 +41,9 @@ class StepsInPlace(ABC):
 
     @abstractmethod
     def _write_step(self, mark: Mark) -> None: ...
+
+    @abstractmethod
+    def _may_try_again(self, error: Exception) -> bool: ...
 
     def step(
         self,
@@ -47,48 +59,42 @@ class StepsInPlace(ABC):
 
         Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
         """
-        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
-        result: T = step.run(self._steps, self._write_step, self._result_limit)
+        result: T
+        self._refuse_after_giving_back()
+        marks = self._steps
+        shape, mark = result_shape(name, function), marks.use(STEP, name)
+        stored = marks.values.get(mark)
+        if stored is not None:
+            result = load_step(name, shape, stored, self.record)
+            return result
+        if is_async(function):
+            raise _async_step(name)
+        tries, what = whole("attempts", attempts, 1, MOST_ATTEMPTS), f"step {name!r}"
+        limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
+        began = time.monotonic()
+        given = self._try(partial(function, *args, **kwargs), tries, limit, what)
+        if inspect.isawaitable(given):
+            if inspect.iscoroutine(given):
+                given.close()
+            raise _async_step(name)
+        value, result = dump_step(what, shape, given, time.monotonic() - began, self._result_limit)
+        self._write_step(Mark(mark, value))
         return result
 
-
-class BlockingStep(NamedTuple):
-    """A call of `job.step` without an event loop."""
-
-    name: str
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    attempts: int
-    timeout: Duration | None
-
-    def run(self, marks: StepMarks, write: Callable[[Mark], None], size_limit: int) -> Any:
-        """Its stored result, or else that of a call, which `write` stores."""
-        mark, shape = marks.use(STEP, self.name), result_shape(self.function)
-        value = marks.values.get(mark)
-        if value is None:
-            if is_async(self.function):
-                problem = f"the function of step {self.name!r} is async def, and its handler is not"
-                raise InvalidInput(f"{problem}: make both the same")
-            began = time.monotonic()
-            result = self._try()
-            value = step_value(shape, result, time.monotonic() - began, size_limit)
-            write(Mark(mark, value))
-        return load_step(shape, value)
-
-    def _try(self) -> Any:
-        left = whole("attempts", self.attempts, 1, MOST_ATTEMPTS)
-        limit = None if self.timeout is None else milliseconds(self.timeout, "timeout") / 1000
+    def _try(self, call: Callable[[], Any], attempts: int, limit: float | None, what: str) -> Any:
         while True:
-            left -= 1
+            attempts -= 1
             began = time.monotonic()
             try:
-                result = self.function(*self.args, **self.kwargs)
-                refuse_late(began, limit)
-            except NOT_TRIED_AGAIN:
-                raise
-            except Exception:
-                if left == 0:
+                result = call()
+                refuse_late(began, limit, what)
+            except Exception as error:
+                if attempts == 0 or not self._may_try_again(error):
                     raise
             else:
                 return result
+
+
+def _async_step(name: str) -> InvalidInput:
+    problem = f"the function of step {name!r} is async def, and its handler is not"
+    return InvalidInput(f"{problem}: make both the same")

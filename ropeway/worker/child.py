@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import reduce
 from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -24,21 +25,26 @@ from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
-from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, SignalTimeout, Unrecoverable
+from ..errors import JobFinished, Postponed, RopewayError, SignalTimeout
 from ..job.codec import Json, decode, encode
-from ..job.durations import Duration, milliseconds
+from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.failure import failure_of
 from ..job.flows import ChildState, Policy, policy_or_none
 from ..job.marks import Mark
+from ..job.outcomes import may_retry
 from ..job.phases import overall, result_of_phase
+from ..job.record import JobRecord
+from .attempt_marks import AttemptMarks
 from .blocking_steps import StepsInPlace
 from .described_flows import describe
 from .failures import PayloadRefused
+from .handler_calls import HandlerCalls
 from .process_protocol import (
     AddChildren,
     Ended,
     FromProcess,
     Gather,
+    MayTryAgain,
     PhaseProgress,
     PhaseStart,
     ReadFamily,
@@ -52,7 +58,9 @@ from .process_protocol import (
     encode_line,
     read_order,
 )
-from .step_marks import StepMarks
+from .raised import late_signals, meaning_of
+from .step_results import read_results
+from .trying import NOT_TRIED_AGAIN
 from .typed import call_task, dump_result
 
 T = TypeVar("T")
@@ -88,11 +96,12 @@ class Link:
             self.say(request)
             reply = self.answers.get()
         if reply.error is not None:
-            raise RopewayError(reply.error)
+            raise reply.error.error()
         return None if reply.answer is None else decode(reply.answer)
 
     def _listen(self) -> None:
-        with self._socket.makefile("rb") as orders:
+        # A worker that was killed before it had read a request leaves a reset instead of an end.
+        with suppress(OSError), self._socket.makefile("rb") as orders:
             for order in orders:
                 message = read_order(order)
                 if isinstance(message, Start):
@@ -121,44 +130,54 @@ class ProcessJob(StepsInPlace, RunningJob):
         self.ended = False
         self.attempt = start.record.attempts_made + 1
         self.data: Json = start.record.read_data()
-        self._marks = StepMarks(start.record)
+        self._calls = HandlerCalls()
+        self._marks = AttemptMarks(start.record)
         if start.phase is not None:
             self._marks.begin_phase(start.phase.name)
 
     @property
-    def _steps(self) -> StepMarks:
+    def _steps(self) -> AttemptMarks:
         return self._marks
+
+    def _refuse_after_giving_back(self) -> None:
+        self._calls.refuse_after_giving_back()
 
     @property
     def _result_limit(self) -> int:
         return self._size_limit
 
     def _write_step(self, mark: Mark) -> None:
-        self._ask(Update(self.token, marks=self._marks.checked(mark)))
-        self._marks.written(mark)
+        # The worker checks their bounds: it knows the marks of sleeps and waits too.
+        self._ask(Update(self.token, marks=(mark,)))
+        self._marks.values[mark.name] = mark.value
+
+    def _may_try_again(self, error: Exception) -> bool:
+        if isinstance(error, NOT_TRIED_AGAIN) or not may_retry(error, self):
+            return False
+        return bool(self._ask(MayTryAgain(self.token, failure_of(error))))
 
     def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time; the handler begins again afterwards."""
-        postponed = self._ask(Sleep(self.token, milliseconds(duration, "duration"), name))
+        postponed = self._ask(Sleep(self.token, milliseconds_left(duration, "duration"), name))
         if postponed is not None:
-            raise Postponed(postponed)
+            self._give_back(Postponed(postponed))
 
     def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
         """Waits for a signal, and answers its data; gives the slot back meanwhile."""
-        limit = None if timeout is None else milliseconds(timeout, "timeout")
+        limit = None if timeout is None else milliseconds_left(timeout, "timeout")
         waited = msgspec.convert(self._ask(WaitFor(self.token, name, limit)), Waited)
         if waited.is_late:
-            raise SignalTimeout(self.record.queue, self.id, name)
+            raise SignalTimeout(self.record.queue, self.id, name, self._marks.unanswered_signals())
         if waited.postponed is not None:
-            raise Postponed(waited.postponed, awaits=waited.awaits)
+            self._give_back(Postponed(waited.postponed, awaits=waited.awaits))
         return waited.data
 
     def gather(self, *calls: FlowRequest) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
         results = self._ask(Gather(self.token, describe(calls, self._size_limit)))
         if results is None:
-            raise Postponed(0, awaits_children=True)
-        return list(results)
+            self._give_back(Postponed(0, awaits_children=True))
+        return read_results(calls, results)
 
     def report_phase(self, percent: float) -> None:
         """`ctx.progress` of a phase in this process."""
@@ -198,10 +217,13 @@ class ProcessJob(StepsInPlace, RunningJob):
     def wait_for_children(self) -> None:
         """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
         if self._ask(ReadFamily(self.token, "awaited")):
-            raise Postponed(0, awaits_children=True)
+            self._give_back(Postponed(0, awaits_children=True))
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
         raise Postponed(milliseconds(delay, "delay"))
+
+    def _give_back(self, postponed: Postponed) -> NoReturn:
+        self._calls.give_back(postponed)
 
     def _ask(self, request: Request) -> Any:
         if self.ended:
@@ -240,20 +262,28 @@ def attempt(handler: Callable[..., Any], start: Start, link: Link) -> Ended:
     try:
         job = ProcessJob(start, link)
         result = handler(job) if start.phase is None else handler(job, ProcessPhaseContext(job, start.phase))
+        job._calls.refuse_end()  # noqa: SLF001 - a part of this module
         return Ended(token, None if result is None else encode(result, "result", start.size_limit))
-    except Postponed as postponed:
-        return Ended(
-            token,
-            postponed=postponed.delay,
-            awaits_children=postponed.awaits_children,
-            awaits=postponed.awaits,
-        )
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
-        fatal = isinstance(error, Unrecoverable | InvalidPayload | SignalTimeout)
-        return Ended(token, failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
+        return _ended_by(meaning_of(error), start.record)
     finally:
         if job is not None:
             job.ended = True
+
+
+def _ended_by(error: BaseException, record: JobRecord) -> Ended:
+    token = record.token or ""
+    if isinstance(error, Postponed):
+        return Ended(token, postponed=error.delay, awaits_children=error.awaits_children, awaits=error.awaits)
+    late = late_signals(error, record.id)
+    return Ended(
+        token,
+        failure=failure_of(error),
+        fatal=not may_retry(error, None),
+        refused=isinstance(error, PayloadRefused),
+        late_signals=late,
+        is_signal_timeout=isinstance(error, SignalTimeout) and error.name in late,
+    )
 
 
 def peak_memory() -> int:

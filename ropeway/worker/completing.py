@@ -109,7 +109,7 @@ def complete_with(job: Job, result: Json) -> None:
 def _begin(job: Job) -> Completion:
     if job.ended:
         raise JobFinished(job.queue.name, job.id)
-    if job.phase is not None:
+    if job.run.phase is not None:
         raise InvalidInput("a phase cannot complete its job: use a transaction of your own, and return the result")
     if job.completion is not None:
         if job.completion.outcome is not None:

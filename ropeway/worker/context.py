@@ -13,7 +13,6 @@ from .service import end_forked_child
 
 if TYPE_CHECKING:
     from .job import Job
-    from .parking import Parkable
 
 
 class CurrentJob:
@@ -28,33 +27,21 @@ class CurrentJob:
 
 
 @coroutine
-def isolated(
-    work: Coroutine[Any, Any, Any], job: Job, current: CurrentJob, parkable: Parkable | None = None
-) -> Generator[Any, Any, Any]:
+def isolated(work: Coroutine[Any, Any, Any], job: Job, current: CurrentJob) -> Generator[Any, Any, Any]:
     """Awaits `work` in the running task, but in a copy of its context.
 
     A slot's task runs many jobs, because a task per job would cost more than most of what Ropeway does for it. Without
     the copy, a context variable set by one job would be seen by the next.
-
-    With `parkable` it starts that or goes on with it, in the context that it has, and returns it if it parks.
     """
+    run: Any = copy_context().run
     step: Any = work.send
     value: Any = None
-    if parkable is None:
-        run = copy_context().run
-    else:
-        run = parkable.context.run
-        step, value = parkable.take_step()
     try:
         while True:
             current.since = monotonic()
             current.job = job
             waited_for = run(step, value)
             current.job = None
-            if parkable is not None:
-                if waited_for is parkable:
-                    return parkable
-                parkable.suspended()
             try:
                 value = yield waited_for
                 step = work.send

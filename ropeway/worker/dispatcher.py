@@ -3,8 +3,11 @@
     Slots -- outcome --> QueueFeed.ended --+
                                            |  settle(outcomes, then=claim)      one call: a round trip
     Slots <-- jobs ------------------------+------------------------------> store
+                                           |  update(changes)                   beside it, if there are any
+    Slots -- update of a --> .updates -----+
+             parked attempt
 
-There are no timers: outcomes that arrive while a trip is in flight wait for the next one. A queue whose claim came back
+There are no timers: what arrives while a trip is in flight waits for the next one. A queue whose claim came back
 short is dry (`feeds.py`); it is not asked again before the store announces new jobs, or a safety poll.
 """
 
@@ -14,7 +17,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import Final
@@ -22,6 +25,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..client.queue import Queue
+from ..client.updates import Waiter, Waiting, carry
 from ..errors import StoreError
 from ..job.ids import new_token
 from ..job.instants import Milliseconds
@@ -29,7 +33,7 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.commands import Claim
 from ..store.contract import Listener, Store
-from ..store.values import DONE, Answer, Claimed, Settled
+from ..store.values import DONE, Answer, Claimed, JobUpdate, Settled
 from .feeds import DomainFeeds, QueueFeed, by_domain
 from .job import Job
 from .quarantine import Quarantine
@@ -47,7 +51,8 @@ class Dispatcher:
     """Keeps the worker's slots full, and records how each attempt ended.
 
     Outcomes gather while trips are in flight, and the next trip carries them all; a single outcome is sent at once.
-    If the store runs two calls in parallel, a large batch of outcomes is divided between two trips.
+    If the store runs two calls in parallel, a large batch is divided between two trips. The jobs of each half then go
+    on together: those of a pipeline update, settle and are replaced as one batch.
     """
 
     def __init__(
@@ -94,6 +99,7 @@ class Dispatcher:
         """Ends the wait of `_waiting_claim`."""
         self._waiting_listener: Listener | None = None
         slots.on_emptied = self._on_idle
+        slots.enqueue_update = self.enqueue_update
         quarantine.unsettled = self.unsettled
         quarantine.changed = self.slots_changed
 
@@ -115,6 +121,12 @@ class Dispatcher:
             # One that waits for the slot goes first: this one would take it with the trip that settles the outcome.
             self._turns.wake_next()
         domain.wake_up.set()
+
+    def enqueue_update(self, queue: Queue, change: JobUpdate, waiter: Waiter) -> None:
+        """Sends an update of a parked attempt with the next trip."""
+        feed = self._by_queue[queue.name]
+        feed.updates.append(change, waiter)
+        feed.domain.wake_up.set()
 
     def enqueue_outcome(self, job: Job, outcome: Outcome) -> QueueFeed:
         """Puts the outcome where the next trip finds it, and returns that feed. From any thread."""
@@ -168,20 +180,22 @@ class Dispatcher:
             await self._state_changed.wait()
 
     async def trip(self, feeds: DomainFeeds) -> None:
-        """Waits until there is something to settle or claim in one of the feeds, then makes one round trip."""
+        """Waits until there is something to store or claim in one of the feeds, then makes one round trip."""
         while (plan := self._plan(feeds)) is None:
             self._state_changed.set()
             self._turns.pass_on()
             feeds.wake_up.clear()
             await feeds.wake_up.wait()
         feed, wanted = plan
-        most = len(feed.ended)
-        if not feeds.under_way and most >= feed.queue.store.offers.side_by_side_from:
+        outcomes, changes = len(feed.ended), len(feed.updates)
+        if not feeds.under_way and self._divides(feed, outcomes, changes):
             # The next trip takes the other half: the store works on one while the jobs of the other run.
             wanted -= wanted // 2
-            most -= most // 2
-        ended = feed.take_ended(most)
-        if not ended and not wanted:
+            outcomes -= outcomes // 2
+            changes -= changes // 2
+        ended = feed.take_ended(outcomes)
+        updates = feed.updates.take(changes) if changes else []
+        if not ended and not wanted and not updates:
             return  # Settled by another thread meanwhile.
         reservation = Reservation(self._slots, wanted)
         late = self._loop.call_later(LATE, self._turns.lapse, reservation) if wanted and feeds.has_others else None
@@ -190,7 +204,12 @@ class Dispatcher:
         feeds.under_way += 1
         self._under_way += 1
         try:
-            await self._call_store(feed, ended, reservation)
+            if not updates:
+                await self._call_store(feed, ended, reservation)
+            elif ended or wanted:
+                await _all(_carry(feed, updates), self._call_store(feed, ended, reservation))
+            else:
+                await _carry(feed, updates)
         except BaseException:
             # Not settled: the next trip must find them.
             feed.ended.extendleft(reversed(ended))
@@ -279,25 +298,32 @@ class Dispatcher:
     def _note_shortfall(self, feed: QueueFeed, wanted: int, claimed: Claimed, wakes: int) -> None:
         """Marks the feed as dry if the claim got less than it wanted, unless the feed was woken since it was sent."""
         if len(claimed.jobs) < wanted and feed.wakes == wakes:
-            again = claimed.again_at
-            feed.run_dry(None if again is None else max(0, again - claimed.now) / 1000)
+            feed.run_dry(claimed.again_in)
 
     def _plan(self, feeds: DomainFeeds) -> tuple[QueueFeed, int] | None:
         """The feed to serve next, and how many jobs to claim from it.
 
         Only the feed whose turn it is claims, and its outcomes travel with the claim: a feed that always has jobs would
-        otherwise take every slot that its own jobs free. Outcomes of another feed yield to such a claim once at most.
+        otherwise take every slot that its own jobs free. The load of another feed yields to such a claim once at most.
         """
-        late = next((feed for feed in feeds.all if feed.ended and feed.has_yielded), None)
+        late = next((feed for feed in feeds.all if feed.has_yielded and feed.has_load), None)
         wanted = self._turns.wanted(feeds) if self.claiming and late is None else 0
         wanted = self._quarantine.limit(wanted, feeds.reserved)
         if wanted > 0 and (feed := feeds.next()) is not None:
             return feed, wanted
-        feed_to_settle = late or next((feed for feed in feeds.all if feed.ended), None)
-        if feed_to_settle is None:
+        loaded = late or next((feed for feed in feeds.all if feed.has_load), None)
+        if loaded is None:
             return None
-        feed_to_settle.has_yielded = False
-        return feed_to_settle, 0
+        loaded.has_yielded = False
+        return loaded, 0
+
+    def _divides(self, feed: QueueFeed, outcomes: int, changes: int) -> bool:
+        """True if two trips side by side shall carry this load: it is not small, and most of what the worker holds.
+
+        Otherwise the rest is the other half already, and halves would be divided again and again.
+        """
+        load, others = outcomes + changes, len(self._slots.held) - changes
+        return load >= feed.queue.store.offers.side_by_side_from and load > others
 
     async def _call_store(self, feed: QueueFeed, ended: list[tuple[Job, Outcome]], reservation: Reservation) -> None:
         queue, wanted = feed.queue, reservation.wanted
@@ -393,6 +419,17 @@ class Dispatcher:
         if self._waiting_claim is not None and self._withdrawal is None:
             self._withdrawal = self._loop.create_task(_withdraw(feed.queue.store, self._waiting_claim))
         feed.domain.wake_up.set()
+
+
+async def _carry(feed: QueueFeed, updates: list[Waiting]) -> None:
+    await carry(feed.queue.store, feed.queue.name, updates)
+
+
+async def _all(*calls: Awaitable[None]) -> None:
+    """Awaits calls side by side until all have ended, whichever fails."""
+    for error in await asyncio.gather(*calls, return_exceptions=True):
+        if error is not None:
+            raise error
 
 
 async def _withdraw(store: Store, claim: Claim) -> None:

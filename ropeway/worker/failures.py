@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import RopewayError, Unrecoverable
+from ..errors import RopewayError, SignalTimeout, Unrecoverable
 from ..job.failure import Failure
 
 INVALID_PAYLOAD: Final = "invalid payload"
@@ -13,13 +13,23 @@ INVALID_PAYLOAD: Final = "invalid payload"
 class HandlerFailed(RopewayError):
     """An error that a handler raised in its process."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, late_signals: tuple[str, ...] = ()) -> None:
         self.failure = failure
+        self.late_signals = late_signals
+        """The signals of the `SignalTimeout` that it was raised from."""
         super().__init__(failure.reason)
 
 
 class HandlerFailedForGood(HandlerFailed, Unrecoverable):
     """An error that a handler raised in its process, and that must not be retried."""
+
+
+class SignalTimeoutInProcess(HandlerFailed, SignalTimeout):
+    """A `SignalTimeout` that left a handler in its process."""
+
+    def __init__(self, failure: Failure, late_signals: tuple[str, ...], queue: str, job_id: str) -> None:
+        SignalTimeout.__init__(self, queue, job_id, late_signals[0])
+        self.failure, self.late_signals = failure, late_signals
 
 
 class PayloadRefused(HandlerFailedForGood):

@@ -1,4 +1,4 @@
-"""The queues of a worker, as its dispatcher sees them: outcomes to settle, and whether a claim is worthwhile."""
+"""The queues of a worker, as its dispatcher sees them: the load of the next trip, and whether a claim is worthwhile."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ..client.queue import Queue
+from ..client.updates import UpdateLine
 from ..job.outcomes import Outcome
 from .job import Job
 
 
 class QueueFeed:
-    """One queue: its outcomes that wait to be settled, and whether it is dry, i.e. not worth a claim now."""
+    """One queue: its outcomes and updates that wait for a trip, and whether it is dry, i.e. not worth a claim now."""
 
     def __init__(self, queue: Queue, woken: Callable[[QueueFeed], None]) -> None:
         self.queue = queue
@@ -21,16 +22,22 @@ class QueueFeed:
         """The feeds of its failure domain, itself included."""
         self.ended: deque[tuple[Job, Outcome]] = deque()
         """Outcomes to settle, oldest first. Also emptied by the maintenance thread, if the loop is blocked."""
+        self.updates = UpdateLine()
+        """Updates of parked attempts (`parking.py`)."""
         self.dry = asyncio.Event()
         """Set when a claim got less than it asked for: nothing to claim until `wake`."""
         self.has_yielded = False
-        """True if its outcomes waited for another feed's claim in this round."""
+        """True if its load waited for another feed's claim in this round."""
         self.wakes = 0
         """Counts calls of `wake`: a short answer to a claim sent before the last one does not mean the queue is dry."""
         self._woken = woken
         self._alarm: asyncio.Handle | None = None
         self._alarm_at = 0.0
         """The loop's time of the alarm. The handle does not say: uvloop's has no `when` if the delay is 0."""
+
+    @property
+    def has_load(self) -> bool:
+        return bool(self.ended or self.updates)
 
     def take_ended(self, most: int | None = None) -> list[tuple[Job, Outcome]]:
         """Takes the oldest `most` outcomes, or all. From any thread; no outcome is given twice."""
@@ -109,7 +116,7 @@ class DomainFeeds:
             if not feed.dry.is_set():
                 self._turn += step + 1
                 for other in self.all:
-                    other.has_yielded = other is not feed and bool(other.ended)
+                    other.has_yielded = other is not feed and other.has_load
                 return feed
         return None
 

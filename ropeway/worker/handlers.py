@@ -16,9 +16,10 @@ from ..job.names import job_name
 from ..showing import shown
 from .child import ProcessJob, ProcessPhaseContext
 from .handler_checks import refuse_other_calls, refuse_other_jobs
-from .job import Job, SyncJob
+from .job import Job
 from .pipeline_plan import PipelinePlan
 from .processes import Source, source_of, source_of_task
+from .thread_job import SyncJob
 from .typed import Dump, call_handler, call_task, dump_result
 
 AsyncHandler: TypeAlias = Callable[[Job], Awaitable[Any]]

@@ -28,7 +28,6 @@ from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.ids import new_token
-from ..job.instants import Milliseconds
 from ..job.names import job_id, job_name
 from ..job.numbers import whole
 from ..job.options import StoredOptions
@@ -37,27 +36,42 @@ from ..job.record import JobRecord
 from ..showing import shown
 from ..store.commands import Claim
 from ..store.values import BATCH, Answer, JobUpdate, Lock, StallRules, Ticked
-from .attempts import Attempts, started_too_often
 from .completing import is_completing
 from .failures import HandlerFailed
-from .handlers import Handlers
 from .job import Job
+from .job_run import JobRun
 from .maintenance.firing import fire_schedules
 from .options import Rules
-from .processes import Processes
+from .outcome_rules import OutcomeRules, started_too_often
 from .service import log
 from .sync import SyncClaimedJob
-from .threads import Threads
+
+
+class ClaimedJobRun(JobRun):
+    """The run of a job that no worker runs."""
+
+    __slots__ = ("_outcomes",)
+
+    def __init__(self, job: ClaimedJob, outcomes: OutcomeRules) -> None:
+        super().__init__(job)
+        self._outcomes = outcomes
+
+    def _may_retry(self, error: BaseException) -> bool:
+        return self._outcomes.may_retry(self._job, error)
+
+    async def _send(self, change: JobUpdate) -> Answer:
+        # The caller decides how long to wait for a store that cannot be reached.
+        queue = self._job.queue
+        [answer] = await queue.store.update(queue.name, [change])
+        return answer
 
 
 class ClaimedJob(Job):
     """A job claimed manually. Nothing renews its lock for you; complete, fail, delay and release give it up."""
 
-    __slots__ = ("_attempts", "_lock")
+    __slots__ = ("_lock", "_outcomes")
 
-    def __init__(
-        self, queue: Queue, record: JobRecord, confirmed: float, attempts: Attempts, lock: Milliseconds
-    ) -> None:
+    def __init__(self, queue: Queue, record: JobRecord, confirmed: float, rules: Rules) -> None:
         super().__init__(queue, record, confirmed)
         try:
             self.options = record.read_options()
@@ -65,9 +79,10 @@ class ClaimedJob(Job):
             # Damaged: it can be read and failed, but is not retried.
             self.options = StoredOptions()
             self.discarded = True
-        self.keep = self.options.keep_completed or attempts.keep_completed
-        self._attempts = attempts
-        self._lock = lock
+        self.keep = self.options.keep_completed or rules.keep_completed
+        self._outcomes = OutcomeRules(rules)
+        self._lock = rules.lock
+        self._run = ClaimedJobRun(self, self._outcomes)
 
     @property
     def sync(self) -> SyncClaimedJob:
@@ -90,11 +105,11 @@ class ClaimedJob(Job):
         """Records a failed attempt; the job's own `attempts` and `backoff` decide whether it is retried."""
         if not isinstance(error, BaseException):
             error = HandlerFailed(Failure(reason_text(error) or UNKNOWN_REASON))
-        await self._settle(await self._attempts.outcome_of(self, error))
+        await self._settle(await self._outcomes.of_error(self, error))
 
     async def delay(self, delay: Duration) -> None:
         """Gives the job back, to be claimed after the delay; uses no attempt."""
-        await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay, "delay"))))
+        await self._settle(await self._outcomes.of_error(self, Postponed(milliseconds(delay, "delay"))))
 
     async def release(self) -> None:
         """Gives the job back at once; uses no attempt."""
@@ -102,13 +117,8 @@ class ClaimedJob(Job):
 
     async def _give_back(self, postponed: Postponed) -> None:
         """`wait_for_children`, `sleep` and `wait_for` give the job back, to be claimed then, and raise `Postponed`."""
-        await self._settle(await self._attempts.outcome_of(self, postponed))
+        await self._settle(await self._outcomes.of_error(self, postponed))
         raise postponed
-
-    async def _store_update(self, change: JobUpdate) -> Answer:
-        # The caller decides how long to wait for a store that cannot be reached.
-        [answer] = await self.queue.store.update(self.queue.name, [change])
-        return answer
 
     async def _settle(self, outcome: Outcome | None) -> None:
         assert outcome is not None
@@ -159,11 +169,10 @@ async def claim_by_hand(
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
     until = loop.time() + (0 if wait is None else milliseconds(wait, "wait") / 1000)
-    attempts = _attempts(worker, rules)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:
-            claim = _claim_once(queues, worker, names or None, limit, rules, sweeps, attempts)
+            claim = _claim_once(queues, worker, names or None, limit, rules, sweeps)
             jobs, again_in = await _claim_or_give_back(claim)
             left = until - loop.time()
             if jobs or left <= 0:
@@ -203,14 +212,14 @@ async def _give_back(claiming: asyncio.Task[Claiming]) -> None:
             await job.release()
 
 
-async def claimed_before(queues: Sequence[Queue], worker: str, id: str, token: str, rules: Rules) -> ClaimedJob:
+async def claimed_before(queues: Sequence[Queue], id: str, token: str, rules: Rules) -> ClaimedJob:
     missing: JobError = JobNotFound(queues[0].name, job_id(id))
     for queue in queues:
         [record] = await queue.store.get(queue.name, [id])
         if record is None:
             continue
         if record.state == "active" and record.token == token:
-            return ClaimedJob(queue, record, time.monotonic(), _attempts(worker, rules), rules.lock)
+            return ClaimedJob(queue, record, time.monotonic(), rules)
         missing = LockLost(queue.name, id)
     raise missing
 
@@ -222,11 +231,6 @@ def names_to_claim(given: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _attempts(worker: str, rules: Rules) -> Attempts:
-    """An `Attempts` that only computes outcomes and runs nothing."""
-    return Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda *_: None)
-
-
 async def _claim_once(
     queues: Sequence[Queue],
     worker: str,
@@ -234,7 +238,6 @@ async def _claim_once(
     limit: int,
     rules: Rules,
     sweeps: Sweeps,
-    attempts: Attempts,
 ) -> Claiming:
     """The jobs claimed now, and the seconds until one of the queues may have more."""
     jobs: list[ClaimedJob] = []
@@ -242,7 +245,7 @@ async def _claim_once(
     for queue in queues:
         request = Claim(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
-            found, again = await _claim_in(queue, request, rules, sweeps, attempts)
+            found, again = await _claim_in(queue, request, rules, sweeps)
         except StoreUnavailable:
             if jobs:
                 # Jobs of another store are claimed already: better some jobs than none.
@@ -255,14 +258,14 @@ async def _claim_once(
     return jobs, again_in
 
 
-async def _claim_in(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps, attempts: Attempts) -> Claiming:
+async def _claim_in(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps) -> Claiming:
     while True:
         records, again_in = await _take(queue, request, rules, sweeps)
-        jobs = [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in records]
+        jobs = [ClaimedJob(queue, record, time.monotonic(), rules) for record in records]
         spent = {job: refusal for job in jobs if (refusal := started_too_often(job)) is not None}
         allowed = [job for job in jobs if job not in spent]
         if spent:
-            await _fail(queue, attempts, spent)
+            await _fail(queue, rules, spent)
         if allowed or not spent:
             return allowed, again_in
         # Others may wait behind them.
@@ -281,13 +284,14 @@ async def _take(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps) -> t
             again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
         if ticked.stalled:
             claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
-    if claimed.again_at is not None:
-        again_in = min(again_in, max(0.001, (claimed.again_at - claimed.now) / 1000))
+    if claimed.again_in is not None:
+        again_in = min(again_in, max(0.001, claimed.again_in))
     return claimed.jobs, again_in
 
 
-async def _fail(queue: Queue, attempts: Attempts, spent: Mapping[ClaimedJob, HandlerError]) -> None:
-    outcomes = [await attempts.outcome_of(job, refusal) for job, refusal in spent.items()]
+async def _fail(queue: Queue, rules: Rules, spent: Mapping[ClaimedJob, HandlerError]) -> None:
+    decide = OutcomeRules(rules).of_error
+    outcomes = [await decide(job, refusal) for job, refusal in spent.items()]
     try:
         await queue.store.settle(queue.name, list(filter(None, outcomes)))
     except RopewayError as error:

@@ -17,42 +17,48 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import copy_context
+from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreUnavailable
+from ..store import forks
 from ..store.values import Answer, JobUpdate
+from .context import CurrentJob
+from .service import end_forked_child
 
 if TYPE_CHECKING:
-    from ..client.updates import Updates
     from .job import Job
 
 
 class Parkable:
-    """An attempt that may be parked: it then waits for the answer to an update, outside of its slot."""
+    """An attempt that may be parked: it then waits for the answer to an update, outside of its slot.
 
-    __slots__ = ("_is_parked", "_resume", "_step", "_value", "began", "context", "job", "work")
+    It has a context of its own, for the reason that `isolated` gives.
+    """
+
+    work: Coroutine[Any, Any, Any]
+    """The coroutine of the attempt, which runs in its context."""
+    began = 0.0
+    """When it began, by the clock of its loop; set when it is parked."""
+    _is_parked = False
+    _resume: Callable[[Parkable], None]
+    _step: Callable[[Any], Any] | None = None
+    """How to go on, and with what; None to send that."""
+    _value: Any = None
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.context = copy_context()
-        self.work: Coroutine[Any, Any, Any]
-        """The coroutine of the attempt, which runs in this context."""
-        self.began = 0.0
-        """When it began, by the clock of its loop; set when it is parked."""
-        self._is_parked = False
-        self._resume: Callable[[Parkable], None]
-        self._step: Callable[[Any], Any] | None = None
-        self._value: Any = None
 
     @coroutine
-    def update(self, updates: Updates, change: JobUpdate) -> Generator[Any, Any, Answer | None]:
+    def update(self, change: JobUpdate) -> Generator[Any, Any, Answer | None]:
         """Parks the attempt until an update is answered; None if the store cannot be reached."""
         slot = self.job.slot
         assert slot is not None, "only slots run attempts that may be parked"
         self._is_parked = True
         self._resume = slot.resume
-        updates.enqueue(change, self)
+        slot.enqueue_update(self.job.queue, change, self)
         try:
             answer: Answer = yield self
         except StoreUnavailable:
@@ -62,11 +68,36 @@ class Parkable:
     def suspended(self) -> None:
         """Called when it awaits anything else."""
 
-    def take_step(self) -> tuple[Callable[[Any], Any], Any]:
-        """What to call to begin, or to go on, and its argument."""
+    def advance(self, current: CurrentJob) -> Any:
+        """Begins, or goes on, and returns what it awaits then: itself if it parks. Raises StopIteration at its end."""
         step, value = self._step or self.work.send, self._value
         self._step = self._value = None
-        return step, value
+        current.since = monotonic()
+        current.job = self.job
+        try:
+            return self.context.run(step, value)
+        finally:
+            current.job = None
+            if forks.count != current.forks:
+                end_forked_child()
+
+    @coroutine
+    def awaiting(self, awaited: Any, current: CurrentJob) -> Generator[Any, Any, Any]:
+        """Goes on in the running task, where it awaits something else than the store; returns itself if it parks."""
+        try:
+            while awaited is not self:
+                self.suspended()
+                try:
+                    self._value = yield awaited
+                except GeneratorExit:
+                    self.context.run(self.work.close)
+                    raise
+                except BaseException as error:  # noqa: BLE001 - whatever it is, it is the handler's to see
+                    self._step, self._value = self.work.throw, error
+                awaited = self.advance(current)
+        except StopIteration as done:
+            return done.value
+        return self
 
     def done(self) -> bool:
         """True if it awaits no answer."""
@@ -81,9 +112,11 @@ class Parkable:
         self._go_on()
 
     def cancel(self) -> None:
-        """Ends the wait, as the cancellation of a task would."""
+        """Ends the wait, as the cancellation of a task would; also if the answer came, and it has not gone on yet."""
         if self._is_parked:
             self.set_exception(asyncio.CancelledError())
+        else:
+            self._step, self._value = self.work.throw, asyncio.CancelledError()
 
     def _go_on(self) -> None:
         self._is_parked = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidOption
-from ..job.codec import Json, encode
+from ..errors import InvalidOption, JobFinished
+from ..job.codec import Json, JsonText, decode, encode
 from ..job.marks import Mark, Marking
 from ..job.phases import overall, result_of_phase
 from ..showing import shown
@@ -14,28 +14,35 @@ from .pipeline_plan import PhasePlan
 from .process_protocol import PhaseStart
 
 if TYPE_CHECKING:
-    from .job import Job, SyncJob
+    from .job import Job
+    from .thread_job import CallsToLoop
 
 
 class PhaseContext:
     """What a phase's function receives beside the job."""
 
-    __slots__ = ("_job", "_place", "_results", "is_overdue", "last_progress", "overall")
+    is_overdue = False
+    """True if the timeout of the phase has passed."""
+    is_over = False
+    """True if the phase failed, and is tried again with another context."""
 
-    def __init__(self, job: Job, place: PhasePlan, results: dict[str, Json], last_progress: Json) -> None:
+    def __init__(self, job: Job, place: PhasePlan, results: dict[str, Json], marks: dict[str, JsonText]) -> None:
         self._job = job
         self._place = place
         self._results = results
-        self.last_progress = last_progress
-        """What this phase last reported, also in an attempt that was interrupted; None if it never did."""
+        self._marks = marks
         self.overall = place.overall
         """The progress of the whole job, in percent."""
-        self.is_overdue = False
-        """True if the timeout of the phase has passed."""
 
     @property
     def name(self) -> str:
         return self._place.name
+
+    @property
+    def last_progress(self) -> Json:
+        """What this phase last reported, also in an attempt that was interrupted; None if it never did."""
+        stored = self._marks.get(self._place.progress)
+        return None if stored is None else decode(stored)
 
     @property
     def description(self) -> PhaseStart:
@@ -49,13 +56,14 @@ class PhaseContext:
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 100:
             raise InvalidOption("progress", f"of a phase cannot be {shown(percent)}: use a number from 0 to 100")
         place = self._place
+        if self.is_over or place.name in self._results:
+            raise JobFinished(self._job.queue.name, self._job.id, place.name)
         whole = overall(place.index, percent, place.total)
         mark = Mark(place.progress, encode(percent, "progress", 100))
         job = self._job
-        await job._update(  # noqa: SLF001 - a part of the job
-            JobUpdate(job.id, job.token, progress=str(whole), marking=Marking((mark,)))
-        )
-        self.last_progress, self.overall = percent, whole
+        await job.run.update(JobUpdate(job.id, job.token, progress=str(whole), marking=Marking((mark,))))
+        self._marks[mark.name] = mark.value
+        self.overall = whole
         if job.progressed is not None:
             job.progressed(job, whole)
 
@@ -71,9 +79,10 @@ class PhaseContext:
 class SyncPhaseContext:
     """The context of a `def` phase: `progress` blocks until it is stored."""
 
-    def __init__(self, context: PhaseContext, job: SyncJob) -> None:
+    def __init__(self, context: PhaseContext, job: Job, calls: CallsToLoop) -> None:
         self._context = context
-        self._twin = job
+        self._job = job
+        self._calls = calls
 
     @property
     def name(self) -> str:
@@ -90,10 +99,10 @@ class SyncPhaseContext:
     @property
     def cancelled(self) -> bool:
         """True if the function should stop: the job's handler should, or the timeout of the phase has passed."""
-        return self._context.is_overdue or self._twin.cancelled
+        return self._context.is_overdue or self._job.cancelled
 
     def progress(self, percent: float) -> None:
-        return self._twin._wait(lambda: self._context.progress(percent))  # noqa: SLF001 - a part of the job
+        return self._calls.wait(lambda: self._context.progress(percent))
 
     def phase_result(self, name: str) -> Json:
         return self._context.phase_result(name)

@@ -1,30 +1,34 @@
 """Running a pipeline: phases in order, from the first that did not complete.
 
 The end of a phase and the start of the next one are one write, and the next phase waits for it. The end of the last
-phase goes with the completion. Nothing waits for the start of the first: it goes with the next write of the job, and is
-posted when the phase awaits anything else before that.
+phase is the completion of the job. Nothing waits for the start of the first: the next write of the job takes it along,
+or it is sent by itself when the phase awaits anything else before that.
+
+    phase 1 begins                  phase 1 ends, phase 2 begins          phase 2 ends, and the job
+    nothing is written yet -------> one update: start 1, end 1, start 2 -> one outcome: complete
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from ..client.pipelines import Phase
-from ..client.updates import Posted, Updates
+from ..client.updates import UnawaitedUpdate, enqueue_update
 from ..errors import AttemptTimeout, InvalidInput, LockLost, PipelineChanged
 from ..job.codec import Json, JsonText, decode, encode
-from ..job.marks import PIPELINE, Mark, Marking
-from ..job.phases import PhaseEnd
+from ..job.marks import FROM_PHASE, PIPELINE, Mark, Marking
+from ..job.phases import PhaseEnd, known_starts
 from ..store.values import Answer, JobUpdate
 from .parking import Parkable
 from .phase_context import PhaseContext
 from .pipeline_plan import PhasePlan, PipelinePlan
-from .trying import NOT_TRIED_AGAIN, within
+from .trying import within
 
 if TYPE_CHECKING:
     from .job import Job
@@ -40,124 +44,144 @@ class CallsPhases(Protocol):
     def lost(self, job: Job, answer: Answer) -> None: ...
 
 
+class FirstStart(UnawaitedUpdate):
+    """The start of the phase that an attempt begins with. It becomes an update only if it is sent by itself."""
+
+    def __init__(self, job: Job, calls: CallsPhases, progress: JsonText | None, marking: Marking) -> None:
+        self._job = job
+        self._calls = calls
+        self._progress = progress
+        self.marking = marking
+
+    @cached_property
+    def change(self) -> JobUpdate:
+        job = self._job
+        return JobUpdate(job.id, job.token, progress=self._progress, marking=self.marking)
+
+    def _refused(self, answer: Answer) -> None:
+        self._calls.lost(self._job, answer)
+
+
 class PipelineRun(Parkable):
     """One attempt of a job that runs a pipeline. If it `may_park`, it waits for the store outside of its slot."""
 
-    __slots__ = (
-        "_before", "_calls", "_known", "_marks", "_may_park", "_pipeline", "_results", "_text", "_unsent", "_updates",
-    )  # fmt: skip
+    _before: PhasePlan | None = None
+    """The phase that ended last, in this attempt."""
+    _text: JsonText | None = None
+    """Its result."""
+    _unsent: FirstStart | None = None
+    """The start of the first phase, until it is sent or withdrawn."""
+    _from_phase: Marking | None = None
+    """Marks that the first start writes in addition, for a job that was retried from a phase."""
 
-    def __init__(
-        self, pipeline: PipelinePlan, job: Job, calls: CallsPhases, updates: Updates, *, may_park: bool
-    ) -> None:
+    def __init__(self, pipeline: PipelinePlan, job: Job, calls: CallsPhases, *, may_park: bool) -> None:
         super().__init__(job)
         self._pipeline = pipeline
         self._calls = calls
-        self._updates = updates
         self._may_park = may_park
-        self._known = job._known_marks  # noqa: SLF001 - a part of the job
+        self._run = job.run
+        self._known = self._run.marks
         self._marks = self._known.values
         self._results: dict[str, Json] = {}
-        self._before: PhasePlan | None = None
-        """The phase that ended now, in this attempt."""
-        self._text: JsonText | None = None
-        """Its result."""
-        self._unsent: Posted | None = None
-        """The start of the first phase, until it has to be sent."""
-        self.work = self._run()
+        self.work = self._run_phases()
 
-    async def _run(self) -> Json:
+    async def _run_phases(self) -> Json:
         job, result = self.job, None
         try:
             if self._marks:
-                self._refuse_change()
+                self._compare_names()
             for phase in self._pipeline.phases:
-                if self._marks and (done := self._completed_before(phase)) is not None:
+                if phase.end in self._marks and (done := self._completed_before(phase)) is not None:
                     result = self._results[phase.name] = done.result
                     continue
-                if (change := self._start(phase)) is not None:
-                    answer = await self._send(change)
-                    if answer is None:
-                        answer = await job._update(change)  # noqa: SLF001 - a part of the job
-                    self._stored(answer)
-                job.phase = phase.name
-                context = self._context(phase)
+                if self._before is None:
+                    self._begin(phase)
+                else:
+                    await self._begin_next(self._before, phase)
+                self._run.begin_phase(phase.name)
+                context = PhaseContext(job, phase, self._results, self._marks)
                 if phase.is_simple:
                     result = self._end(phase, await phase.function(job, context))
                 else:
                     result = self._end(phase, await self._try(phase, context))
-            if not self._finish():
-                await job._store_posted()  # noqa: SLF001 - a part of the job
+            if not self._end_with_job():
+                await self._run.store_first_start()
         except Exception:
             # Before the outcome, which could overtake it.
-            await job._store_posted()  # noqa: SLF001 - a part of the job
+            await self._run.store_first_start()
             raise
         return result
 
-    def _start(self, phase: PhasePlan) -> JobUpdate | None:
-        """What has to be stored before a phase begins, if anything."""
-        before = self._before
-        if before is None:
-            self._post(phase, self._starting(phase))
-            return None
+    async def _begin_next(self, before: PhasePlan, phase: PhasePlan) -> None:
+        """Stores the end of a phase and the start of the next one. If that is possible, the job is parked meanwhile."""
         if phase.index != before.index + 1 or phase.end in self._marks:
             marking = before.ended(self._text).then(self._starting(phase))
-        elif self._text is None and before.boundary is not None:
-            marking = before.boundary
         else:
-            # The phase that ended says when this one began.
-            marking = before.ended(self._text).then(phase.following)
-        self._note(marking.marks)
-        job, posted = self.job, self.job.posted
-        if posted is not None and posted.change.marking is not None and posted.withdraw():
-            marking = self._pipeline.joined(posted.change.marking, marking)
-        return JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
+            marking = before.ended_before_next(self._text)
+        self._add(marking.marks)
+        job = self.job
+        can_park = self._may_park
+        if (start := self._run.first_start) is not None:
+            if start.withdraw():
+                self._unsent = None
+                if not (start.is_sent and await self._run.has_stored(start)):
+                    marking = self._pipeline.joined(start.marking, marking)
+            can_park = can_park and start.done()
+        change = JobUpdate(job.id, job.token, progress=phase.overall_text, marking=marking)
+        answer = await self.update(change) if can_park else None
+        if answer is None:
+            answer = await self._run.update(change, is_repeat=can_park)
+        if answer.verdict != "done":
+            raise LockLost(job.queue.name, job.id)
+        self._run.first_start = None
+        if job.signal is not None:
+            # The phase before ignored it: this one ends where it begins.
+            self._run.phase = phase.name
+            raise asyncio.CancelledError
 
     def _starting(self, phase: PhasePlan) -> Marking:
-        """The start of a phase that does not follow another one in this attempt."""
-        if not self._marks:
-            return self._pipeline.beginning
-        marks: tuple[Mark, ...] = (Mark(phase.start, "null"),)
+        """The start of a phase that does not follow another one in this attempt, of a job that has marks."""
+        marks: tuple[Mark, ...] = () if self._goes_on(phase) else (Mark(phase.start, "null"),)
         if PIPELINE not in self._marks:
             marks += self._pipeline.beginning.marks
-        return Marking(marks, (phase.end,) if phase.end in self._marks else (), phase.started)
+        forgets = (phase.end,) if phase.end in self._marks else ()
+        if self._from_phase is not None:
+            marks, forgets = (*marks, *self._from_phase.marks), (*forgets, *self._from_phase.forgets)
+            self._from_phase = None
+        return Marking(marks, forgets, phase.started)
 
-    def _post(self, phase: PhasePlan, marking: Marking) -> None:
-        job = self.job
-        self._note(marking.marks)
-        job.posted = self._unsent = Posted(
-            JobUpdate(job.id, job.token, progress=phase.text, marking=marking), self._lost
-        )
+    def _goes_on(self, phase: PhasePlan) -> bool:
+        """True if an earlier attempt of this run began the phase, and gave it back or was lost."""
+        if self._from_phase is not None or phase.end in self._marks or self.job.record.progress is None:
+            # A retry by hand takes the progress.
+            return False
+        before = self._pipeline.phases[phase.index - 1].end if phase.index else PIPELINE
+        return before in self._marks or phase.start in self._marks
+
+    def _begin(self, phase: PhasePlan) -> None:
+        """Begins the first phase. Its start is sent with another write of the job, or when the phase is suspended."""
+        progress: JsonText | None = phase.overall_text
+        marking = self._pipeline.beginning
+        if self._marks:
+            if self._goes_on(phase):
+                progress = None
+            marking = self._starting(phase)
+            self._add(marking.marks)
+        self._run.first_start = self._unsent = FirstStart(self.job, self._calls, progress, marking)
         if not self._may_park:
             self.suspended()
 
     def suspended(self) -> None:
-        unsent, self._unsent = self._unsent, None
-        if unsent is not None and not unsent.is_withdrawn:
-            self._updates.enqueue(unsent.change, unsent)
-
-    def _lost(self, answer: Answer) -> None:
-        self._calls.lost(self.job, answer)
-
-    def _send(self, change: JobUpdate) -> Awaitable[Answer | None]:
-        """Stores an update; None if it could not, and has to be sent again."""
-        posted = self.job.posted
-        if self._may_park and (posted is None or posted.done()):
-            return self.update(self._updates, change)
-        return self.job._update(change)  # noqa: SLF001 - a part of the job
-
-    def _stored(self, answer: Answer) -> None:
-        if answer.verdict != "done":
-            raise LockLost(self.job.queue.name, self.job.id)
-        self.job.posted = None
-
-    def _context(self, phase: PhasePlan) -> PhaseContext:
-        self._known.begin_phase(phase.name)
-        last = self._marks.get(phase.progress)
-        return PhaseContext(self.job, phase, self._results, None if last is None else decode(last))
+        start, self._unsent = self._unsent, None
+        if start is not None and not start.is_withdrawn:
+            slot = self.job.slot
+            enqueue = slot.enqueue_update if self._may_park and slot is not None else enqueue_update
+            enqueue(self.job.queue, start.change, start)
 
     def _end(self, phase: PhasePlan, result: Any) -> Json:
-        """Notes the result of a phase, and answers it as a later attempt will read it."""
+        """Keeps the result of a phase for the next write, and answers it as a later attempt will read it."""
+        if self._run.has_calls:
+            self._refuse_end()
         self._before, self._text = phase, None
         if result is not None:
             self._text = self._encode(result)
@@ -165,23 +189,32 @@ class PipelineRun(Parkable):
         self._results[phase.name] = result
         return result
 
-    def _finish(self) -> bool:
-        """Lets the end of the last phase be stored with the completion of the job. False if a start has left before."""
-        job, posted = self.job, self.job.posted
+    def _refuse_end(self) -> None:
+        try:
+            self._run.refuse_end()
+        except InvalidInput:
+            # What the phase did has happened: another attempt would repeat it.
+            self.job.discarded = True
+            raise
+
+    def _end_with_job(self) -> bool:
+        """Lets the job's completion announce the last end; False if the first start has to be stored before that."""
+        job, start = self.job, self._run.first_start
         if self._before is not None:
-            job.marking = self._before.ended(self._text)
-            self._note(job.marking.marks)
-        if posted is None:
+            job.marking = self._before.ended_with_job
+        elif self._from_phase is not None:
+            job.marking = self._from_phase
+        if start is None:
             return True
-        if job.marking is None or posted.change.marking is None or not posted.withdraw():
+        if job.marking is None or start.is_sent or not start.withdraw():
             return False
-        job.marking = posted.change.marking.then(job.marking)
+        job.marking = start.marking.then(job.marking)
         return True
 
-    def _note(self, marks: Sequence[Mark]) -> None:
-        """Notes marks that are going to be written, or refuses them if they are too many or too large for the job."""
+    def _add(self, marks: Sequence[Mark]) -> None:
+        """Adds marks that are going to be written, or refuses them if they are too many or too large for the job."""
         try:
-            self._known.note(marks)
+            self._known.add(marks)
         except InvalidInput:
             # What the phase did has happened: another attempt would repeat it.
             self.job.discarded = True
@@ -195,17 +228,20 @@ class PipelineRun(Parkable):
             self.job.discarded = True
             raise
 
-    def _refuse_change(self) -> None:
-        stored = self._marks.get(PIPELINE)
-        before = None if stored is None else msgspec.json.decode(stored, type=list[str])
-        if before is not None and before != self._pipeline.names:
+    def _compare_names(self) -> None:
+        """Refuses a job that began with other phases, unless it was retried from one of them."""
+        before = _names_of(self._marks.get(PIPELINE))
+        has_changed = before is not None and before != self._pipeline.names
+        if FROM_PHASE in self._marks:
+            renamed = (*self._pipeline.beginning.marks, *known_starts(self.job.record)) if has_changed else ()
+            self._from_phase = Marking(renamed, (FROM_PHASE,))
+        elif before is not None and has_changed:
             self.job.discarded = True
             raise PipelineChanged(self.job.queue.name, self.job.id, before, self._pipeline.names)
 
     def _completed_before(self, phase: PhasePlan) -> PhaseEnd | None:
-        stored = self._marks.get(phase.end)
-        end = None if stored is None else _end(stored)
-        return end if end is not None and end.state == "completed" else None
+        end = _end(self._marks[phase.end])
+        return end if end.state == "completed" else None
 
     async def _try(self, phase: PhasePlan, context: PhaseContext) -> Json:
         left = phase.phase.attempts
@@ -213,34 +249,51 @@ class PipelineRun(Parkable):
             left -= 1
             try:
                 return await self._timed(phase.phase, context)
-            except NOT_TRIED_AGAIN:
-                raise
-            except Exception:
-                if left == 0 or self.job.cancelled:
+            except Exception as error:
+                context.is_over = True
+                if left == 0 or not self._run.may_try_again(error):
                     raise
                 if phase.phase.backoff is not None:
                     luck = random.random()  # noqa: S311 - spreads load, keeps no secret
                     await asyncio.sleep(phase.phase.backoff.after(phase.phase.attempts - left, luck) / 1000)
-                self._known.begin_phase(phase.name)
-                context = PhaseContext(self.job, phase, self._results, context.last_progress)
+                self._run.begin_phase(phase.name)
+                context = PhaseContext(self.job, phase, self._results, self._marks)
 
     async def _timed(self, phase: Phase, context: PhaseContext) -> Json:
         limit = None if phase.timeout is None else phase.timeout / 1000
         if limit is not None and phase.is_blocking:
             return await self._in_thread(phase, context, limit)
-        return await within(limit, self._calls.call_phase(phase, self.job, context))
+        work = self._calls.call_phase(phase, self.job, context)
+        return await within(limit, work, self._run.watch, f"phase {phase.name!r}")
 
     async def _in_thread(self, phase: Phase, context: PhaseContext, timeout: float) -> Json:
-        """Nothing can stop a thread: it is told by `ctx.cancelled`, and waited for, so that no second one runs."""
+        """Nothing can stop a thread: it can see `ctx.cancelled`, and is waited for, so that no second one runs."""
+        what = f"phase {phase.name!r}"
+        watching = self._run.watch(timeout, what)
         timer = asyncio.get_running_loop().call_later(timeout, setattr, context, "is_overdue", True)
         try:
             result = await self._calls.call_phase(phase, self.job, context)
         except Exception as error:
             if context.is_overdue:
-                raise AttemptTimeout(timeout) from error
+                raise AttemptTimeout(timeout, what) from error
             raise
         finally:
             timer.cancel()
+            if watching is not None:
+                watching.cancel()
         if context.is_overdue:
-            raise AttemptTimeout(timeout)
+            raise AttemptTimeout(timeout, what)
         return result
+
+
+def refuse_plain_handler(job: Job) -> None:
+    """Refuses a job that began with a pipeline and has a handler without phases now, unless a phase was named."""
+    marks = {mark.name: mark.value for mark in job.record.marks}
+    before = _names_of(marks.get(PIPELINE))
+    if before is not None and FROM_PHASE not in marks:
+        job.discarded = True
+        raise PipelineChanged(job.queue.name, job.id, before, ())
+
+
+def _names_of(mark: JsonText | None) -> list[str] | None:
+    return None if mark is None else msgspec.json.decode(mark, type=list[str])

@@ -6,13 +6,17 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..job.codec import Json, JsonText
+from .. import errors
+from ..errors import InvalidPayload, RopewayError
+from ..job.codec import Json, JsonText, encode
 from ..job.failure import Failure
 from ..job.flows import Policy
 from ..job.instants import Milliseconds
 from ..job.marks import Mark
 from ..job.record import JobRecord
 from .described_flows import Graph
+
+LINE_LIMIT: Final = 64 * 1024 * 1024
 
 
 class PhaseStart(msgspec.Struct, frozen=True):
@@ -36,10 +40,42 @@ class Start(msgspec.Struct, tag="start", frozen=True):
     """Only this phase of its pipeline."""
 
 
-class Reply(msgspec.Struct, tag="reply", frozen=True):
-    """To the process: the reply to a `Request`; with the text of the error if it was refused."""
+class Refusal(msgspec.Struct, frozen=True):
+    """An error of this package, as a message. It is made again of the same class, with those facts that are JSON."""
 
-    error: str | None = None
+    kind: str
+    text: str
+    facts: dict[str, Json] = {}
+
+    @classmethod
+    def of(cls, error: RopewayError) -> Refusal:
+        return cls(
+            type(error).__name__, str(error), {name: fact for name, fact in vars(error).items() if _is_json(fact)}
+        )
+
+    def error(self) -> RopewayError:
+        kind = getattr(errors, self.kind, None)
+        if not isinstance(kind, type) or not issubclass(kind, RopewayError):
+            return RopewayError(self.text)
+        # Not by its own `__init__`, which would build the text again.
+        error = kind.__new__(kind)
+        Exception.__init__(error, self.text)
+        vars(error).update(self.facts)
+        return error
+
+
+def _is_json(fact: object) -> bool:
+    try:
+        encode(fact, "fact", LINE_LIMIT)
+    except InvalidPayload:
+        return False
+    return True
+
+
+class Reply(msgspec.Struct, tag="reply", frozen=True):
+    """To the process: the reply to a `Request`."""
+
+    error: Refusal | None = None
     answer: JsonText | None = None
 
 
@@ -60,6 +96,13 @@ class PhaseProgress(msgspec.Struct, tag="phase", frozen=True):
 
     token: str
     percent: float
+
+
+class MayTryAgain(msgspec.Struct, tag="try", frozen=True):
+    """From the process: whether a step that failed may be tried again."""
+
+    token: str
+    failure: Failure
 
 
 class Sleep(msgspec.Struct, tag="sleep", frozen=True):
@@ -122,15 +165,17 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     """True if it is postponed until its children have ended."""
     awaits: str | None = None
     """The mark until which it is postponed."""
+    late_signals: tuple[str, ...] = ()
+    """Those of the `SignalTimeout` that the failure was raised from."""
+    is_signal_timeout: bool = False
+    """True if the failure is itself one, of the first of them."""
     memory: int = 0
     """Most bytes that the process has used so far."""
 
 
-Request: TypeAlias = Update | PhaseProgress | Sleep | WaitFor | Gather | ReadFamily | AddChildren
+Request: TypeAlias = Update | PhaseProgress | MayTryAgain | Sleep | WaitFor | Gather | ReadFamily | AddChildren
 ToProcess: TypeAlias = Start | Reply
 FromProcess: TypeAlias = Request | Ended
-
-LINE_LIMIT: Final = 64 * 1024 * 1024
 
 _encode = msgspec.json.Encoder().encode
 read_order = msgspec.json.Decoder(ToProcess).decode

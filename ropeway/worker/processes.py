@@ -20,7 +20,7 @@ from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, Signal
 from ..job.codec import Json, decode
 from ..showing import shown
 from .described_flows import rebuild
-from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
+from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused, SignalTimeoutInProcess
 from .job import Job
 from .phase_context import PhaseContext
 from .process_protocol import (
@@ -28,8 +28,10 @@ from .process_protocol import (
     AddChildren,
     Ended,
     Gather,
+    MayTryAgain,
     PhaseProgress,
     ReadFamily,
+    Refusal,
     Reply,
     Request,
     Sleep,
@@ -185,7 +187,7 @@ class HandlerProcess:
         start = Start(job.record, job.queue.size_limit)
         if context is not None:
             # With the marks that the attempt has written since it was claimed.
-            record = replace(job.record, marks=job._known_marks.marks)  # noqa: SLF001 - a part of the job
+            record = replace(job.record, marks=job.run.marks.marks)
             start = replace(start, record=record, phase=context.description)
         self._writer.write(encode_line(start))
         while True:
@@ -196,7 +198,7 @@ class HandlerProcess:
                 case Ended() as ended:
                     if ended.token == job.token:
                         self.jobs, self.memory = self.jobs + 1, ended.memory
-                        return _result(ended)
+                        return _result(ended, job)
                 case request:
                     self._writer.write(encode_line(await _reply(job, request, context)))
 
@@ -287,7 +289,8 @@ class Processes:
 
 async def _reply(job: Job, request: Request, context: PhaseContext | None) -> Reply:
     if request.token != job.token:
-        return Reply("the job has ended, and is no longer held by this process")
+        return Reply(Refusal("RopewayError", "the job has ended, and is no longer held by this process"))
+    answer: Any
     try:
         match request:
             case Update():
@@ -297,6 +300,8 @@ async def _reply(job: Job, request: Request, context: PhaseContext | None) -> Re
                 assert context is not None, "only phases report it"
                 await context.progress(percent)
                 return Reply()
+            case MayTryAgain(failure=failure):
+                answer = job.run.may_try_again(HandlerFailed(failure))
             case Sleep() | WaitFor() | Gather():
                 answer = await _durable(job, request)
             case ReadFamily():
@@ -307,7 +312,7 @@ async def _reply(job: Job, request: Request, context: PhaseContext | None) -> Re
                     child.id for child in await job.add_children(flows, on_child_failure=request.on_child_failure)
                 ]
     except RopewayError as error:
-        return Reply(str(error))
+        return Reply(Refusal.of(error))
     return Reply(answer=_encode(answer).decode())
 
 
@@ -319,7 +324,7 @@ async def _update(job: Job, update: Update) -> None:
     if update.data is not None:
         await job.update_data(decode(update.data))
     if update.marks:
-        await job._write_marks(*update.marks)  # noqa: SLF001 - the process is a part of the job
+        await job.run.write_marks(*update.marks)
 
 
 async def _durable(job: Job, request: Sleep | WaitFor | Gather) -> Any:
@@ -354,10 +359,12 @@ async def _family(job: Job, request: ReadFamily) -> Json:
             return (await job.queue.children(job.id, limit=1)).awaited
 
 
-def _result(ended: Ended) -> Any:
+def _result(ended: Ended, job: Job) -> Any:
     if ended.postponed is not None:
         raise Postponed(ended.postponed, awaits_children=ended.awaits_children, awaits=ended.awaits)
     if ended.failure is not None:
+        if ended.is_signal_timeout:
+            raise SignalTimeoutInProcess(ended.failure, ended.late_signals, job.queue.name, job.id)
         kind = PayloadRefused if ended.refused else HandlerFailedForGood if ended.fatal else HandlerFailed
-        raise kind(ended.failure)
+        raise kind(ended.failure, ended.late_signals)
     return None if ended.result is None else decode(ended.result)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar, overload
 
-from .job import Job, SyncJob
+from .job import Job
+from .thread_job import SyncJob
 
 D = TypeVar("D")
 R = TypeVar("R")

@@ -11,10 +11,11 @@ from ..job.codec import decode
 from ..job.instants import moment_of
 from ..job.stages import Stage, callback_queue
 from ..job.states import State
-from .job import Job, SyncJob
+from .job import Job
 from .options import Rules
 from .retired import RetentionCallback, RetiredJob
 from .system_queues import SystemQueue
+from .thread_job import SyncJob
 
 if TYPE_CHECKING:
     from .handlers import HandlerFunction

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from ..store.values import DONE
 from .attempts import Attempts
 from .dispatcher import Dispatcher
 from .domains import Domain, domains_of, late_ones
-from .follower import Follower
+from .following import Following
 from .handlers import Handlers
 from .job import Job, Signal
 from .maintenance.census import Census
@@ -42,7 +42,8 @@ from .processes import Processes
 from .quarantine import Quarantine
 from .reports import Reports
 from .retiring import callbacks_of, retention_queue
-from .service import Service, Services, log, until_answered
+from .service import Service, Services, cancelled, log, until_answered
+from .shutdown import HURRY, Shutdown
 from .signals import Stoppable
 from .slots import Slots
 from .stop_requests import StopRequests
@@ -52,10 +53,6 @@ from .threads import Threads
 if TYPE_CHECKING:
     from .companions import Companions
 
-SECOND_WAIT: Final = 2.0
-"""Seconds for handlers to stop after the grace period: with its 25 s, less than the 30 s of most supervisors."""
-HURRY: Final = 0.2
-"""Seconds to wait for handlers once the worker was asked twice to stop."""
 LATE_START: Final = 1.0
 """Seconds that a worker waits for its remaining failure domains, once it can serve some of its queues."""
 LOOK_EVERY: Final = 1.0
@@ -98,7 +95,7 @@ class Runtime:
         self._stoppable = stoppable
         self._threads = Threads(worker_id)
         self._processes = Processes(rules.max_process_jobs, rules.max_process_memory)
-        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._signal)
+        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._signal, self._check_stopped)
         self._observations = Observations()
         self.slots = Slots(rules.concurrency, self._attempts, self._ended, self._observations.ran)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
@@ -112,6 +109,7 @@ class Runtime:
             reports.settled_all,
             self._claimed,
         )
+        self._shutdown = Shutdown(self.slots, self.dispatcher, rules, self.hurried, self.ends_at)
         self._siblings: dict[int, Store] = {}
         self._maintenance_stores: dict[str, Store] = {}
         """The maintenance thread's store handle for each queue that has been opened."""
@@ -123,8 +121,7 @@ class Runtime:
         self._beginning: set[asyncio.Task[None]] = set()
         self._serving = Services([quarantine])
         self._dispatching: asyncio.Task[None] | None = None
-        self._followers: list[Follower] = []
-        self._following: asyncio.Task[None] | None = None
+        self._following = Following(queues, reports, self._check_helper)
         self._giving_up: set[asyncio.Task[None]] = set()
         self.system_queues: tuple[SystemQueue, ...] = ()
         """The queues that companions may serve."""
@@ -179,7 +176,7 @@ class Runtime:
         await self._maintenance.add_services(partial(self._maintain, domain))
         self._serve_system_queues(domain)
         names = {queue.name for queue in domain.queues}
-        for follower in self._needed_followers():
+        for follower in self._following.followers:
             if follower.queue in names:
                 await follower.begin()
 
@@ -257,15 +254,8 @@ class Runtime:
 
     def follow(self) -> None:
         """Starts reading the queues' events for the worker's listeners, if there are any."""
-        if self._following is None and not self.stopping.is_set() and self._needed_followers():
-            self._following = asyncio.create_task(Services(self._followers).run(), name="ropeway-followers")
-            self._following.add_done_callback(self._check_helper)
-
-    def _needed_followers(self) -> list[Follower]:
-        """The followers, or an empty list if nobody listens to queue events: reading them all costs store calls."""
-        if not self._followers and self._reports.hears_queues:
-            self._followers = [Follower(queue.store, queue.name, self._reports.happened) for queue in self._queues]
-        return self._followers
+        if not self.stopping.is_set():
+            self._following.start()
 
     def resize(self, concurrency: int) -> None:
         self.slots.size = concurrency
@@ -336,16 +326,16 @@ class Runtime:
         self.stopping.set()
         for beginning in [self._starting, *self._beginning]:
             if beginning is not None:
-                await _cancel(beginning)
+                await cancelled(beginning)
         if self.slots.held:
             number = len(self.slots.held)
             still = "1 job still runs and has" if number == 1 else f"{number} jobs still run and have"
             log.info("stopping: %s %.0f s; Ctrl-C again hands them back now", still, self.grace)
         try:
             # Without its services a worker can neither renew locks nor settle outcomes: waiting is pointless.
-            await self._wait_for_handlers(0 if self._services_failed else self.grace)
-            stubborn = await self._stop_handlers()
-            await self._settle_the_rest()
+            await self._shutdown.wait_for_handlers(0 if self._services_failed else self.grace)
+            stubborn = await self._shutdown.stop_handlers()
+            await self._shutdown.settle_the_rest(self._dispatching)
         finally:
             await self._end_companions()
             await self._close()
@@ -363,8 +353,8 @@ class Runtime:
         try:
             for task in (self._draining, self._dispatching):
                 if task is not None:
-                    await _cancel(task)
-            await self._stop_following()
+                    await cancelled(task)
+            await self._following.stop(catches_up=not self.hurried.is_set())
             if self.dispatcher.unsettled:
                 log.error("%d outcomes could not be settled: their jobs will run again", len(self.dispatcher.unsettled))
         finally:
@@ -376,70 +366,6 @@ class Runtime:
             self.slots.close()
             self._threads.close()
             await self._processes.close()
-
-    async def _stop_following(self) -> None:
-        if self._following is not None:
-            await _cancel(self._following)
-            if not self.hurried.is_set():
-                await self._catch_up()
-        for follower in self._followers:
-            follower.close()
-
-    async def _catch_up(self) -> None:
-        """Delivers the events that this worker caused last, such as `drained`, to its listeners."""
-        try:
-            async with asyncio.timeout(FINAL_CALL_TIMEOUT):
-                await asyncio.gather(*(follower.catch_up() for follower in self._followers))
-        except Exception as error:  # noqa: BLE001 - no error at this point may keep a worker from its end
-            log.warning("listeners may have missed the last events: %s", str(error) or type(error).__name__)
-
-    async def _stop_handlers(self) -> list[Job]:
-        """Signals all handlers. Answers the jobs of those that did not stop; these are handed back too."""
-        for job in list(self.slots.held):
-            self.slots.signal(job, "shutdown")
-        await self._wait_for_handlers(min(self._rules.cancel_grace, SECOND_WAIT))
-        stubborn = list(self.slots.held)
-        for job in stubborn:
-            self.slots.abandon(job, Outcome(job.id, job.token, "hand back"))
-        return stubborn
-
-    async def _wait_for_handlers(self, seconds: float) -> None:
-        if not self.slots.held:
-            return
-        if self.hurried.is_set():
-            seconds = min(seconds, HURRY)
-        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self.slots.empty())]
-        if not self.hurried.is_set():
-            waits.append(asyncio.ensure_future(self.hurried.wait()))
-        try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-
-    async def _settle_the_rest(self) -> None:
-        """Waits for unsettled outcomes until the grace period or their locks end: later they would be refused.
-
-        Also waits for a claim in flight, whose jobs must be handed back.
-        """
-        if self._dispatching is None or self._dispatching.done():
-            return
-        rest = SECOND_WAIT
-        if self.dispatcher.unsettled:
-            rest = min(self._rules.lock / 1000, (self.ends_at() or 0) - time.monotonic())
-        settled = asyncio.ensure_future(self.dispatcher.settle_all())
-        hurried = asyncio.ensure_future(self.hurried.wait())
-        try:
-            for waits, seconds in (
-                ([settled, self._dispatching, hurried], max(rest, FINAL_CALL_TIMEOUT)),
-                ([settled, self._dispatching], FINAL_CALL_TIMEOUT),
-            ):
-                await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                if not self.hurried.is_set():
-                    break
-        finally:
-            settled.cancel()
-            hurried.cancel()
 
     async def _watch(self) -> list[Service]:
         return [self._loop_watch]
@@ -469,7 +395,7 @@ class Runtime:
         """Deadline of a shutdown. This and `end_without_loop` are called from the maintenance thread."""
         if self._stoppable is not None:
             self._stoppable.read_signals()
-        return self.requests.ends_at(self.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
+        return self.requests.ends_at(self.grace + self._shutdown.second_wait, 2 * HURRY)
 
     async def end_without_loop(self) -> None:
         if self._stoppable is not None:
@@ -533,7 +459,8 @@ class Runtime:
         """Settles the job of a handler that ignored its signal, and replaces its slot."""
         outcome = None
         if job.signal == "timeout":
-            outcome = await self._attempts.outcome_of(job, self._attempts.overtime(job))
+            outcomes = self._attempts.outcomes
+            outcome = await outcomes.of_error(job, outcomes.overtime(job))
         if not self.slots.abandon(job, outcome):
             return
         leaked = self.slots.leaked
@@ -571,12 +498,3 @@ class Runtime:
             log.error("the worker cannot go on: %s", error)
         self._fatal = self._fatal or error
         self.stop()
-
-
-async def _cancel(task: asyncio.Task[None]) -> None:
-    """Cancels it and waits for its end."""
-    task.cancel()
-    await asyncio.wait([task])
-    if not task.cancelled() and (error := task.exception()) is not None:
-        # It was reported before.
-        log.debug("%s ended with %r", task.get_name(), error)

@@ -115,6 +115,15 @@ async def until_answered(
             await asyncio.sleep(pause)
 
 
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancels a task and waits for its end."""
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None:
+        # It was reported before.
+        log.debug("%s ended with %r", task.get_name(), error)
+
+
 def end_forked_child() -> NoReturn:
     """Ends a forked child that returned from its handler: it would go on as a second worker."""
     log.error("a process that a handler forked returned from the handler: it is ended by os._exit(1)")

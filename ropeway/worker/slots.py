@@ -6,19 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import cache, partial
-from operator import attrgetter
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from ..client.queue import Queue
-from ..client.updates import Updates
+from ..client.updates import EnqueueUpdate, enqueue_update
 from ..job.outcomes import Outcome
 from .attempts import Attempts
 from .job import REVOKED, Job, Signal
 from .parking import Parkable
 from .service import log
-from .threads import Threads
 
 LOOP_SHARE: Final = 0.005
 """Seconds after which a slot yields to the loop, even if its jobs never await anything."""
@@ -27,17 +24,15 @@ LOOP_SHARE: Final = 0.005
 class Slot:
     """A task that runs one job after another."""
 
-    __slots__ = ("job", "resume", "task", "threads", "updates")
+    __slots__ = ("attempts", "enqueue_update", "job", "resume", "task")
 
-    def __init__(
-        self, threads: Threads, resume: Callable[[Parkable], None], updates: Callable[[Queue], Updates]
-    ) -> None:
-        self.threads = threads
-        """For steps of its jobs that block."""
+    def __init__(self, attempts: Attempts, resume: Callable[[Parkable], None], enqueue_update: EnqueueUpdate) -> None:
+        self.attempts = attempts
+        """For steps of its jobs: the rules and threads of attempts are theirs, too."""
         self.resume = resume
         """Goes on, in any slot, with an attempt that was parked."""
-        self.updates = updates
-        """The updates of a queue on the loop of this slot."""
+        self.enqueue_update = enqueue_update
+        """Sends updates of attempts that may be parked."""
         self.job: Job | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -57,7 +52,7 @@ class Slots:
         ended: Callable[[Job, Outcome | None], None],
         observe: Callable[[str, float], None],
     ) -> None:
-        """`observe` is told of each attempt that ran: in which queue, and how many seconds it took."""
+        """`observe` is called for each attempt that ran: with its queue, and how many seconds it took."""
         self.size = size
         self.reserved = 0
         """Slots that claims in flight may fill."""
@@ -67,6 +62,8 @@ class Slots:
         """Called when no job is held any more."""
         self.on_job_ended: Callable[[], None] | None = None
         """Called when a job is no longer held. Set only while somebody waits for that: each job would pay for it."""
+        self.enqueue_update = enqueue_update
+        """Sends updates of attempts that may be parked."""
         self._attempts = attempts
         self._ended = ended
         self._observe = observe
@@ -77,8 +74,6 @@ class Slots:
         """Those of them that can go on."""
         self._slots: set[Slot] = set()
         self._abandoned: set[Slot] = set()
-        # Asking a queue means to ask for the running loop each time.
-        self._updates = cache(attrgetter("updates"))
         self._idle: deque[asyncio.Future[None]] = deque()
         self._waking = False
         self._closed = False
@@ -188,7 +183,7 @@ class Slots:
                 return
         if len(self._slots) < self.size:
             self._waking = True
-            slot = Slot(self._attempts.threads, self._resume, self._updates)
+            slot = Slot(self._attempts, self._resume, self.enqueue_update)
             self._slots.add(slot)
             slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
             slot.task.add_done_callback(partial(self._check, slot))
@@ -202,7 +197,7 @@ class Slots:
         if slot in self._slots:
             self._slots.discard(slot)
             if slot.job is not None and not slot.job.ended:
-                self._end(slot.job, self._attempts.broken_off(slot.job, error))
+                self._end(slot.job, self._attempts.outcomes.broken_off(slot.job, error))
         log.error("a slot broke off in %r", slot.job, exc_info=error)
 
     async def _work(self, slot: Slot) -> None:
@@ -295,7 +290,7 @@ class Slots:
         """Takes a cancel that the handler requested itself and that is still pending: it must not hit the next job."""
         was_pending = await self._pause(asyncio.sleep(0))
         _forget_cancels(task)
-        if was_pending and isinstance(outcome, Parkable):
+        if was_pending and isinstance(outcome, Parkable) and self._parked.get(outcome.job) is outcome:
             outcome.cancel()
 
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:

@@ -91,7 +91,8 @@ class SyncClaimedJob(SyncJobHandle):
     def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time, even of days; the handler begins again afterwards. Uses no attempt.
 
-        Sleeps are told apart by their order in the handler or phase, or by `name` if that order changes.
+        Sleeps are told apart by their order in the handler or phase, or by `name` if that order changes. The
+        duration of the first attempt that came to it counts; a negative one is over.
         """
         run(self._claimed.sleep(duration, name=name))
 
@@ -99,7 +100,7 @@ class SyncClaimedJob(SyncJobHandle):
         """Waits for a signal, `await queue.signal(id, name, data)`, and answers its data.
 
         Gives the slot back meanwhile. Raises `SignalTimeout` after `timeout`, which begins with the first wait. A
-        signal that came first is answered at once, and the same one in every later attempt.
+        signal that came first is answered at once. How it ended is stored: so it ends in every later attempt.
         """
         return run(self._claimed.wait_for(name, timeout=timeout))
 

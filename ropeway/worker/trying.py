@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Any, Final
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
 
-from ..errors import AttemptTimeout, JobFailed, LockLost, Postponed, Unrecoverable
+from ..errors import AttemptTimeout, JobFailed, LockLost, Postponed, SignalTimeout, Unrecoverable
 
-NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed)
+NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed, SignalTimeout)
 """The job is given back or lost, or another try would end in the same way."""
+Watch: TypeAlias = Callable[[float, str], "asyncio.TimerHandle | None"]
+"""Gives the job up if work is still running some time after this many seconds; its end cancels that."""
 
 
-async def within(limit: float | None, work: Awaitable[Any]) -> Any:
-    """The result of the work; cancels it after `limit` seconds and raises `AttemptTimeout`."""
+async def within(limit: float | None, work: Awaitable[Any], watch: Watch, what: str) -> Any:
+    """The result of the work; cancels it after `limit` seconds and raises `AttemptTimeout`, even if it returns then."""
     if limit is None:
         return await work
     deadline = asyncio.timeout(limit)
+    watching = watch(limit, what)
     try:
         async with deadline:
-            return await work
+            result = await work
     except TimeoutError:
         if deadline.expired():
-            raise AttemptTimeout(limit) from None
+            raise AttemptTimeout(limit, what) from None
         raise
+    finally:
+        if watching is not None:
+            watching.cancel()
+    if deadline.expired() or asyncio.get_running_loop().time() > (deadline.when() or 0):
+        # It ignored the cancellation, or blocked the loop.
+        raise AttemptTimeout(limit, what)
+    return result
+
+
+def refuse_late(began: float, limit: float | None, what: str) -> None:
+    """Fails a step that ran in a thread or process for longer than its timeout."""
+    if limit is not None and time.monotonic() - began > limit:
+        raise AttemptTimeout(limit, what)

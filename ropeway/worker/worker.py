@@ -209,7 +209,7 @@ class Worker(Guided):
 
         Raises `LockLost` if the token is no longer valid.
         """
-        return await claimed_before(self.queues, self.id, id, token, self._rules)
+        return await claimed_before(self.queues, id, token, self._rules)
 
     def claimed_sync(self, id: str, token: str) -> SyncClaimedJob:
         """`claimed` for code without an event loop."""

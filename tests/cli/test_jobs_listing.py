@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime
 
@@ -112,7 +113,9 @@ def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
     assert [step["name"] for step in document["timeline"]] == [
         *("added", "waiting", "active", "retrying", "waiting", "active", "failed"),
     ]
+    assert re.search(r"Failed attempts \(2\)\n +\S+ \S+ +0 ms  1  busy\n +\S+ \S+ +0 ms  2  gone\\x07", ran.out)
     assert [failure["reason"] for failure in document["failures"]] == ["busy", "gone\x07"]
+    assert all(failure["started_at"] == failure["at"] for failure in document["failures"])
     assert [line["text"] for line in document["log"]] == ["first \x1b[2Jline", "second"]
 
 
@@ -178,7 +181,7 @@ def test_a_timeline_remembers_what_events_no_longer_tell(
 ):
     failed = arrange.job("failed")
 
-    async def none(*_: object) -> list[timeline.Step]:
+    async def none(*_: object) -> list[timeline.TimelineEntry]:
         return []
 
     monkeypatch.setattr(timeline, "_events", none)

@@ -62,7 +62,7 @@ def test_phases_are_shown_as_a_timeline_with_durations(ropeway: Ropeway, failed:
 
     assert "Phases (1 of 3 completed)" in said
     [first] = [line for line in said.splitlines() if "completed  download" in line]
-    assert first.endswith('50 %  {"rows":3}')
+    assert first.split()[-3:] == ["completed", "download", '{"rows":3}'], "how far it reported to be says nothing now"
     assert "ms" in first or " s " in first
     assert "failed     process    25 %  ValueError: row 2 is bad" in said
     assert "pending    upload" in said
@@ -101,7 +101,8 @@ class TestRetry:
         assert ropeway("jobs", "retry", failed, "--from-phase", "download").code == ExitCode.OK
 
         job = arrange.on_queue(lambda queue: queue.get(failed))
-        assert (job.snapshot.state, job.snapshot.phases) == ("waiting", ())
+        assert job.snapshot.state == "waiting"
+        assert [phase.state for phase in job.snapshot.phases] == ["pending", "pending", "pending"]
 
     def test_all_that_failed_can_begin_there(self, ropeway: Ropeway, failed: str):
         ran = ropeway("jobs", "retry", "--queue", QUEUE, "--from-phase", "process", "--yes", "--json")

@@ -81,7 +81,8 @@ def test_a_twin_has_every_awaited_call_with_its_signature_and_its_words(kind: ty
 def test_a_twin_has_every_plain_attribute(kind: type, twin: type):
     properties = {name for name, _ in inspect.getmembers(kind, lambda member: isinstance(member, property))}
     public = {name for name in properties if not name.startswith("_")}
-    assert public - {"sync", "store", "twin_store", "adds", "updates", "endings", "hub", "task"} <= set(dir(twin))
+    internal = {"store", "twin_store", "adds", "updates", "endings", "hub", "run"}
+    assert public - {"sync", "task", *internal} <= set(dir(twin))
 
 
 def test_a_worker_has_twins_of_run_and_claim():

@@ -221,3 +221,14 @@ async def test_an_unresolved_context_is_found_out_later(queue: Queue, monkeypatc
     task = queue.task(crawl)
     monkeypatch.setitem(globals(), "SyncLater", SyncJob)
     assert (await task.add("a")).data == {"url": "a"}
+
+
+@pytest.mark.parametrize(
+    "options", [{"name": "letter"}, {"attempts": 3}, {"run_in": "process"}, {"context": True}, {"cron": "* * * * *"}]
+)
+def test_options_beside_the_function_are_refused_not_dropped(queue: Queue, options: Any):
+    def send(to: str) -> str:
+        return to
+
+    with pytest.raises(InvalidTask, match=r"queue\.task\(name=\.\.\., \.\.\.\)\(send\)"):
+        queue.task(send, **options)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ropeway import Job, Queue, Worker
-from ropeway.client.updates import DIVIDED_FROM, Posted
+from ropeway.client.updates import DIVIDED_FROM, UnawaitedUpdate
 from ropeway.errors import InvalidOption, StoreUnavailable
 from ropeway.job.marks import Mark, Marking, Notice
 from ropeway.store.offers import Offers
@@ -45,10 +45,13 @@ async def send(queue: Queue, *changes: JobUpdate) -> list[asyncio.Task[Answer]]:
     return sent
 
 
-def post(queue: Queue, id: str, refused: Callable[[Answer], None] = lambda _: None) -> Posted:
-    posted = Posted(change(id), refused)
-    queue.updates.enqueue(posted.change, posted)
-    return posted
+class Unawaited(UnawaitedUpdate):
+    def __init__(self, queue: Queue, id: str, refused: Callable[[Answer], None] = lambda _: None) -> None:
+        self._hear = refused
+        queue.updates.enqueue(change(id), self)
+
+    def _refused(self, answer: Answer) -> None:
+        self._hear(answer)
 
 
 async def test_a_single_one_goes_at_once_and_others_gather(tampered_queue: Queue, tampering: Tampering, held: Door):
@@ -99,27 +102,27 @@ async def test_an_outage_is_told_to_all_of_the_trip(tampered_queue: Queue, tampe
     assert trips(tampering) == [["a"], ["b", "c"]]
 
 
-async def test_what_was_posted_goes_with_the_others_and_one_withdrawn_does_not(
+async def test_an_unawaited_one_goes_with_the_others_and_a_withdrawn_one_does_not(
     tampered_queue: Queue, tampering: Tampering, held: Door
 ):
     sent = await send(tampered_queue, change("a"))
-    posted, withdrawn = [post(tampered_queue, id) for id in "bc"]
+    unawaited, withdrawn = [Unawaited(tampered_queue, id) for id in "bc"]
     sent += await send(tampered_queue, change("d"))
     assert withdrawn.withdraw()
     held.opened.set()
     await asyncio.gather(*sent)
 
-    assert await posted.answer() == Answer("done", "waiting")
-    assert not posted.withdraw()
+    assert await unawaited.answer() == Answer("done", "waiting")
+    assert not unawaited.withdraw()
     assert trips(tampering) == [["a"], ["b", "d"]]
 
 
-async def test_one_that_is_posted_alone_leaves_at_once_and_a_refusal_is_told(tampered_queue: Queue):
+async def test_an_unawaited_one_alone_is_sent_at_once_and_hears_of_its_refusal(tampered_queue: Queue):
     refused: list[Answer] = []
 
-    posted = post(tampered_queue, "missing", refused.append)
+    unawaited = Unawaited(tampered_queue, "missing", refused.append)
 
-    assert (await posted.answer()).verdict == "missing"
+    assert (await unawaited.answer()).verdict == "missing"
     assert [answer.verdict for answer in refused] == ["missing"]
 
 
@@ -128,7 +131,7 @@ async def test_many_are_divided_where_that_pays_and_the_other_half_follows_at_on
 ):
     """The handlers of the first half go on while the store works on the second, and do not join it."""
     tampering.offers = Offers(side_by_side_from=4 // DIVIDED_FROM)
-    first = [post(tampered_queue, id) for id in "abcd"]
+    first = [Unawaited(tampered_queue, id) for id in "abcd"]
     await held.reached.wait()
     assert trips(tampering) == [["a", "b"]]
     again: list[Awaitable[Answer]] = []
@@ -136,10 +139,10 @@ async def test_many_are_divided_where_that_pays_and_the_other_half_follows_at_on
     def go_on(answer: Answer) -> None:
         again.append(tampered_queue.updates.send(change("e")))
 
-    missing = post(tampered_queue, "missing", go_on)
+    missing = Unawaited(tampered_queue, "missing", go_on)
     held.opened.set()
-    for posted in (*first, missing):
-        await posted.answer()
+    for each in (*first, missing):
+        await each.answer()
     await asyncio.gather(*again)
 
     assert trips(tampering) == [["a", "b"], ["c", "d", "missing"], ["e"]]

@@ -9,16 +9,17 @@ from msgspec.structs import replace
 
 from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.instants import moment_of
-from ropeway.job.marks import LONGEST_MARK, PHASE, PIPELINE, STEP, Mark, mark_name, scoped
+from ropeway.job.marks import FROM_PHASE, LONGEST_MARK, PHASE, PIPELINE, STEP, Mark, Marking, mark_name, scoped
 from ropeway.job.options import StoredOptions, stored_options, with_phases
 from ropeway.job.phases import (
     PhaseEnd,
+    begin_at,
     encode_end,
     end_mark,
     failed,
+    known_starts,
     marks_of_phase,
     overall,
-    phases_from,
     phases_of,
     progress_mark,
     start_mark,
@@ -37,9 +38,12 @@ DONE = (
 )
 
 
-def job(state: State = "active", *marks: Mark, options: str = "{}") -> JobRecord:
+def job(
+    state: State = "active", *marks: Mark, options: str = "{}", progress: str | None = "42", result: str | None = None
+) -> JobRecord:
     record = JobRecord("imports", "a", "import", "null", options, state, 0, 1, 5)
-    return replace(record, marks=marks, finished_at=30 if state in ("failed", "cancelled") else None, reason="why")
+    finished_at = 30 if state in ("completed", "failed", "cancelled") else None
+    return replace(record, marks=marks, finished_at=finished_at, reason="why", progress=progress, result=result)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +112,57 @@ def test_a_job_that_begins_again_at_a_phase_forgets_it_and_the_later_ones():
     inside = scoped(STEP, "upload", "page-1")
     steps = (Mark(scoped(STEP, "download", "page-1"), "{}"), Mark(inside, "{}"), Mark("signal:upload", "1"))
 
-    expected = (PIPELINE, *marks_of_phase("process"), *marks_of_phase("upload"), inside)
-    assert phases_from(job("failed", *DONE, *steps), "process") == expected
+    forgets = (*marks_of_phase("process"), *marks_of_phase("upload"), inside)
+    expected = Marking((Mark(FROM_PHASE, '"process"'),), forgets)
+    assert begin_at(job("failed", *DONE, *steps), "process") == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [("waiting", "pending"), ("active", "pending"), ("failed", "pending"), ("cancelled", "cancelled")],
+)
+def test_the_phases_from_there_on_have_not_begun_until_it_runs_again(state: State, left: str):
+    names, end = replace(NAMES, at=10), Mark(end_mark("download"), encode_end(PhaseEnd("completed")), 20)
+
+    first, second, third = phases_of(job(state, names, end, Mark(FROM_PHASE, '"process"', 30)))
+
+    assert (first.state, first.started_at, first.ended_at) == ("completed", moment_of(10), moment_of(20))
+    assert (second.state, second.started_at, second.ended_at) == (left, None, None)
+    assert (third.state, third.started_at) == (left, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"), [("waiting", "pending"), ("delayed", "pending"), ("cancelled", "cancelled")]
+)
+def test_a_phase_has_not_begun_again_while_its_job_waits_after_a_retry_by_hand(state: State, shown: str):
+    """A retry by hand takes the progress, which every phase has from its start."""
+    second = phases_of(job(state, *DONE, progress=None))[1]
+
+    assert (second.state, second.started_at, second.ended_at) == (shown, None, None)
+
+
+def test_only_the_last_phase_completes_with_its_job():
+    """Another handler completed the job, whose second phase had been interrupted."""
+    first, second, third = phases_of(job("completed", *DONE, result='"of the job"'))
+
+    assert (first.state, first.result) == ("completed", {"rows": 2})
+    assert (second.state, second.result, second.started_at, second.ended_at) == ("pending", None, None, None)
+    assert third.state == "pending"
+
+    end = Mark(end_mark("process"), encode_end(PhaseEnd("completed")), 28)
+    last = phases_of(job("completed", *DONE, end, result='"of the job"'))[2]
+    assert (last.state, last.result, last.ended_at) == ("completed", "of the job", moment_of(30))
+
+
+def test_when_phases_began_is_kept_for_a_pipeline_in_which_others_come_before_them():
+    names, end = replace(NAMES, at=10), Mark(end_mark("download"), encode_end(PhaseEnd("completed")), 20)
+
+    starts = known_starts(job("failed", names, end))
+
+    assert starts == (Mark(start_mark("download"), "10"),)
+    later = replace(names, value='["check","download"]', at=50)
+    _, download = phases_of(job("failed", later, end, replace(starts[0], at=50)))
+    assert (download.started_at, download.ended_at) == (moment_of(10), moment_of(20))
 
 
 def test_a_phase_that_follows_another_began_when_that_ended():
@@ -124,9 +177,9 @@ def test_a_phase_that_follows_another_began_when_that_ended():
 
 def test_a_phase_to_begin_at_is_one_of_the_job():
     with pytest.raises(InvalidOption, match="began with the phases download, process, upload"):
-        phases_from(job("failed", *DONE), "convert")
+        begin_at(job("failed", *DONE), "convert")
     with pytest.raises(InvalidOption, match="no pipeline has run it"):
-        phases_from(job("failed"), "convert")
+        begin_at(job("failed"), "convert")
 
 
 def test_steps_come_in_the_order_of_their_ends():

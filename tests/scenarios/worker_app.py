@@ -23,6 +23,7 @@ from ropeway.testing.proxy import StoreProxy
 
 from .diary import Diary
 from .handlers import ScenarioHandlers, die_at_once
+from .parts import Parts
 
 SHUTDOWN_TIMEOUT = 3
 """The exit code that tells of a `ShutdownTimeout`."""
@@ -60,7 +61,8 @@ async def work(orders: Orders) -> int:
     queues = [Queue(name, store=store) for name in (orders.queue, *orders.more_queues)]
     if orders.callbacks:
         orders.options["on_delete"] = lambda job: note_deleted(diary, job)
-    worker = Worker(queues, ScenarioHandlers(diary).by_name(), **orders.options)
+    handlers = ScenarioHandlers(diary).by_name() | Parts(diary).by_name()
+    worker = Worker(queues, handlers, **orders.options)
     if orders.fault == "die before the handler":
         worker.on("active", lambda _: die_at_once())
     telling = asyncio.create_task(tell_of_shutdown(worker, diary))

@@ -79,7 +79,7 @@ def commands(id: str, token: str) -> list[Command[Any]]:
         Update("q", [JobUpdate(id, token, children=(Child("q", "c"),), adds=(_job(parents=(Parent("q", id),)),))]),
         Tick("q", StallRules(1, "requeue", False, {"process": "ended"})),
         Cancel("q", [id], "reason"),
-        Retry("q", [id], True, ("step:a",)),
+        Retry("q", [id], True, MARKING),
         Promote("q", [id]),
         Change("q", [JobChange(id, 1, True, 5, None, "1"), JobChange(id, due_at=99_999_999)]),
         Remove("q", [id]),

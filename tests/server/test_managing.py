@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .conftest import Client, MakeToken
+from ropeway import Job, JobHandle, Phase, PhaseContext, Pipeline, Queue, Worker
+from ropeway.store.contract import Store
+from tests.patience import PATIENCE
+
+from .conftest import Client, MakeToken, until
 from .test_working import claim, submit, tell
 
 Q = "/v1/queues/q"
@@ -151,8 +155,49 @@ async def test_a_schedule_makes_jobs_for_workers_over_http(web: Client):
     assert job["type"] == "tick"
 
 
-async def test_a_signal_reaches_a_job(web: Client):
-    added = await submit(web)
-    signal = {"name": "paid", "payload": {"amount": 5}}
-    assert (await web.post(f"{Q}/jobs/{added['id']}/signal", json=signal)).status_code == 204
-    assert (await web.post(f"{Q}/jobs/none/signal", json=signal)).status_code == 404
+async def test_a_signal_reaches_a_job(web: Client, store: Store):
+    queue = Queue("q", store=store)
+
+    async def pay(job: Job) -> Any:
+        return await job.wait_for("paid")
+
+    await submit(web, id="one")
+    job, path = await queue.get("one"), f"{Q}/jobs/one/signal"
+    assert job is not None
+    async with Worker(queue, pay):
+        await until(lambda: _waits_for(job, "paid"))
+        assert (await web.post(path, json={"name": "other"})).status_code == 204
+        assert (await web.post(path, json={"name": "paid", "payload": {"amount": 5}})).status_code == 204
+        assert await job.result(timeout=PATIENCE) == {"amount": 5}
+
+    assert (await web.post(path, json={"name": "paid"})).status_code == 409
+    assert (await web.post(path, json={"payload": 1})).status_code == 422
+    assert (await web.post(path, json={"name": "a\nb"})).status_code == 422
+    assert (await web.post(f"{Q}/jobs/none/signal", json={"name": "paid"})).status_code == 404
+
+
+async def _waits_for(job: JobHandle, signal: str) -> bool:
+    wait = (await job.refresh()).waits_for
+    return wait is not None and wait.signal == signal
+
+
+async def test_a_job_runs_again_from_a_phase(web: Client, store: Store):
+    queue, calls = Queue("q", store=store), []
+
+    async def phase(job: Job, ctx: PhaseContext) -> str:
+        calls.append(ctx.name)
+        return ctx.name
+
+    pipeline = Pipeline([Phase(name, phase) for name in ("fetch", "process", "upload")])
+    await submit(web, id="one")
+    job, path = await queue.get("one"), f"{Q}/jobs/one/retry"
+    assert job is not None
+    async with Worker(queue, pipeline):
+        await job.result(timeout=PATIENCE)
+        assert (await web.post(path, json={"from_phase": "process"})).status_code == 204
+        assert await job.result(timeout=PATIENCE) == "upload"
+
+    assert calls == ["fetch", "process", "upload", "process", "upload"]
+    unknown = await web.post(path, json={"from_phase": "none"})
+    assert (unknown.status_code, "fetch, process, upload" in unknown.json()["detail"]) == (422, True)
+    assert (await web.post(f"{Q}/jobs/none/retry", json={"from_phase": "process"})).status_code == 404

@@ -132,3 +132,15 @@ async def test_msgpack_is_spoken_too(web: Client):
     assert answer.headers["content-type"] == "application/msgpack"
     id = msgspec.msgpack.decode(answer.content)["id"]
     assert (await web.get(f"{JOBS}/{id}")).json()["payload"] == [1, "two"]
+
+
+async def test_an_answer_that_msgpack_cannot_hold_is_json(web: Client):
+    import msgspec
+
+    number = 10**30
+    id = (await web.post(JOBS, json={"type": "task", "payload": number})).json()["id"]
+    claim = msgspec.msgpack.encode({"worker": "w"})
+    answer = await web.post("/v1/queues/q/claim", content=claim, headers={"content-type": "application/msgpack"})
+    assert answer.headers["content-type"] == "application/json"
+    [job] = answer.json()["jobs"]
+    assert (job["id"], job["payload"]) == (id, number)

@@ -153,6 +153,7 @@ async def test_a_failure_is_retried_until_attempts_are_used_up(web: Client):
     details = (await web.get(f"/v1/queues/q/jobs/{added['id']}/details")).json()
     assert (details["job"]["state"], details["job"]["reason"]) == ("failed", "again")
     assert [each["reason"] for each in details["failures"]] == ["the disk is full", "again"]
+    assert details["failures"][0]["started_at"] <= details["failures"][0]["at"]
 
 
 async def test_a_backoff_delays_the_next_attempt(web: Client):

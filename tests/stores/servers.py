@@ -11,10 +11,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 from tests.patience import PATIENCE
@@ -125,9 +127,14 @@ class SentinelProcess(ServerProcess):
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those of outgoing connections: none of these can take it while its server starts again."""
+    # Not the module's own numbers: Hypothesis seeds them alike in all processes.
+    ports = SystemRandom()
+    while True:
+        port = ports.randrange(16_384, 32_768)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @cache

@@ -29,7 +29,7 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(proxy: Proxy):
     gate, counting = Gate(), Counting()
     async with Queue("letters", proxy.url()) as queue:
         jobs = await queue.add_many([*(("send", n) for n in range(20)), ("hold", 20)])
-        worker = Worker(queue, {"send": counting, "hold": gate}, lock_duration=1, stalled_interval=0.1)
+        worker = Worker(queue, {"send": counting, "hold": gate}, lock_duration=2, stalled_interval=0.1)
         ear = Ear(worker, *TROUBLE)
         async with worker:
             proxy.latency = 0.15
@@ -39,7 +39,7 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(proxy: Proxy):
             held = jobs[-1]
             before = (await held.refresh()).lock_until
             assert before is not None
-            await until(lambda: _is_later(held, before.timestamp() + 0.7))
+            await until(lambda: _is_later(held, before.timestamp() + 1.4))
             proxy.latency = 0
             gate.opened.set()
             await told(queue, "completed", held)

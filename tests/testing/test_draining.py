@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 import traceback
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -156,6 +157,33 @@ class TestHandlers:
         await drain(queue, poll)
 
         assert (clock.now() - start).total_seconds() == 600
+
+    async def test_whatever_comes_during_a_long_sleep_happens_at_its_time(self, queue: Queue, clock: FakeClock):
+        """A delay, another handler's sleep, a schedule, and the lock of a worker that has died."""
+        start, seen = clock.now(), []
+
+        async def handle(job: Job) -> None:
+            if job.name == "sleep":
+                await asyncio.sleep(job.data)
+            seen.append((job.data, round((clock.now() - start) / timedelta(hours=1), 3)))
+
+        lost = await queue.add("note", "of a worker that died")
+        await Worker(queue, handle, lock_duration="5 hours").claim()
+        await queue.add("sleep", 24 * 3600)
+        await queue.add("sleep", 3 * 3600)
+        await queue.add("note", "delayed", delay="2 hours")
+        nine = start + timedelta(hours=9)
+        await queue.schedule("once", "note", "scheduled", cron=f"{nine.minute} {nine.hour} * * *", tz="UTC")
+        await drain(queue, handle, concurrency=3)
+
+        assert (await lost.refresh()).stalled_count == 1
+        assert [(what, round(at)) for what, at in seen] == [
+            ("delayed", 2),
+            (3 * 3600, 3),
+            ("of a worker that died", 5),
+            ("scheduled", 9),
+            (24 * 3600, 24),
+        ]
 
     async def test_a_sleeping_handler_runs_into_its_timeout(self, queue: Queue, clock: FakeClock):
         async def sleep(job: Job) -> None:

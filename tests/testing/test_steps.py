@@ -10,11 +10,27 @@ import pytest
 
 from ropeway import Flow, Job, Phase, PhaseContext, Pipeline, Queue, SignalTimeout, SyncJob
 from ropeway.errors import InvalidOption
-from ropeway.testing import FakeClock, assert_added, drain, drain_sync
+from ropeway.job.instants import Instant
+from ropeway.store.commands import Command
+from ropeway.testing import FakeClock, FakeStore, assert_added, drain, drain_sync
 
 
 async def echo(job: Job) -> Any:
     return job.data
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[Command[Any]]:
+    """All that stores of tests are asked for."""
+    seen: list[Command[Any]] = []
+    do = FakeStore.do
+
+    async def seeing(store: FakeStore, command: Command[Any], now: Instant | None = None) -> Any:
+        seen.append(command)
+        return await do(store, command, now)
+
+    monkeypatch.setattr(FakeStore, "do", seeing)
+    return seen
 
 
 class TestSleeping:
@@ -112,6 +128,29 @@ class TestPipelines:
         assert calls == ["download", "process", "process", "upload"]
         assert [one.ended for one in drained.attempts] == ["retrying", "completed"]
         assert [phase.state for phase in (await job.refresh()).phases] == ["completed"] * 3
+
+    @pytest.mark.parametrize("concurrency", [1, 10])
+    async def test_a_backoff_of_days_takes_no_time(
+        self, queue: Queue, clock: FakeClock, commands: list[Command[Any]], concurrency: int
+    ):
+        """The worker's own services, which renew locks and look around every second, do not run through all of it."""
+        tries: list[int] = []
+
+        async def fail_twice(job: Job, ctx: PhaseContext) -> int:
+            tries.append(len(tries) + 1)
+            if len(tries) < 3:
+                raise ConnectionError("try again")
+            return len(tries)
+
+        start = clock.now()
+        job = await queue.add("import")
+        pipeline = Pipeline([Phase("fetch", fail_twice, attempts=3, backoff="1 day")])
+        drained = await drain(queue, pipeline, concurrency=concurrency)
+
+        assert [one.result for one in drained.completed] == [3]
+        assert (clock.now() - start).days == 2
+        assert (await job.refresh()).stalled_count == 0
+        assert len(commands) < 100
 
     async def test_the_timeout_of_a_phase_is_reached(self, queue: Queue):
         async def hang(job: Job, ctx: PhaseContext) -> None:

@@ -275,6 +275,24 @@ class TestRunning:
         assert (calls, found.attempts_made) == (["first", "first"], 0)
         assert found.phases[0].result == "rested"
 
+    @pytest.mark.every_store
+    async def test_a_phase_that_goes_on_keeps_its_start_and_progress(self, queue: Queue):
+        """After a sleep, say: its duration is that of all its parts."""
+        starts: list[Any] = []
+
+        async def nap(job: Job, ctx: PhaseContext) -> None:
+            starts.append((await job.refresh()).phases[1].started_at)
+            if ctx.last_progress is None:
+                await ctx.progress(50)
+            await job.sleep(0.01)
+
+        job = await run(queue, Pipeline([Phase("first", Phases()), Phase("nap", nap), Phase("last", Phases())]))
+
+        found = await job.refresh()
+        assert starts == [found.phases[1].started_at] * 2
+        events = [event async for event in queue.events("start", follow=False)]
+        assert [event.data["progress"] for event in events if event.name == "progress"] == [0, 17, 33, 50, 67, 83]
+
     async def test_each_phase_gathers_its_own_children(self, queue: Queue):
         async def echo(job: Job) -> Any:
             return job.data
@@ -355,6 +373,84 @@ class TestRetries:
 
         assert phases.calls == ["download", "process", "upload", "process", "upload"]
 
+    @pytest.mark.every_store
+    async def test_a_completed_job_runs_its_last_phase_again(self, queue: Queue):
+        """Its end is no mark: the completion says it, until the retry."""
+        phases = Phases()
+        job = await run(queue, phases.pipeline())
+
+        await job.retry()
+
+        assert await states(job) == [("download", "completed"), ("process", "completed"), ("upload", "pending")]
+        async with Worker(queue, {"import": phases.pipeline()}):
+            assert await job.result(timeout=PATIENCE) == {"rows": 6}
+        assert phases.calls == ["download", "process", "upload", "upload"]
+        assert {state for _, state in await states(job)} == {"completed"}
+
+    @pytest.mark.every_store
+    async def test_the_phases_are_known_while_it_waits_to_begin_at_one(self, queue: Queue):
+        """Its names stay, so that a cancel shows them, and another phase may be named."""
+        phases = Phases("upload")
+        job = await run_to_failure(queue, phases.pipeline())
+
+        await job.retry(from_phase="process")
+        assert await states(job) == [("download", "completed"), ("process", "pending"), ("upload", "pending")]
+        await job.cancel()
+        assert await states(job) == [("download", "completed"), ("process", "cancelled"), ("upload", "cancelled")]
+        await job.retry(from_phase="download")
+        assert await states(job) == [("download", "pending"), ("process", "pending"), ("upload", "pending")]
+
+        async with Worker(queue, {"import": phases.pipeline()}):
+            await job.result(timeout=PATIENCE)
+        assert phases.calls == ["download", "process", "upload"] * 2
+
+    async def test_phases_that_are_kept_keep_their_times(self, queue: Queue):
+        phases = Phases("upload")
+        job = await run_to_failure(queue, phases.pipeline())
+        before = (await job.refresh()).phases[0]
+
+        await job.retry(from_phase="upload")
+        async with Worker(queue, {"import": phases.pipeline("check", "download", "process", "upload")}):
+            await job.result(timeout=PATIENCE)
+
+        after = (await job.refresh()).phases
+        assert [phase.name for phase in after] == ["check", "download", "process", "upload"]
+        assert after[1] == before
+        assert all(phase.started_at and phase.ended_at and phase.started_at <= phase.ended_at for phase in after)
+        assert phases.calls[3:] == ["check", "upload"]
+
+    async def test_it_ends_at_once_if_the_pipeline_has_only_phases_that_completed(self, queue: Queue):
+        phases = Phases("upload")
+        job = await run_to_failure(queue, phases.pipeline())
+
+        await job.retry(from_phase="upload")
+        async with Worker(queue, {"import": phases.pipeline("download", "process")}):
+            assert await job.result(timeout=PATIENCE) == {"rows": 7}
+
+        assert await states(job) == [("download", "completed"), ("process", "completed")]
+
+    async def test_a_changed_pipeline_is_refused_again_once_it_has_begun(self, queue: Queue):
+        phases = Phases("upload", "upload")
+        job = await run_to_failure(queue, phases.pipeline())
+        await job.retry(from_phase="process")
+        async with Worker(queue, {"import": phases.pipeline()}):
+            with pytest.raises(JobFailed, match="upload failed"):
+                await job.result(timeout=PATIENCE)
+
+        await job.retry()
+        async with Worker(queue, {"import": phases.pipeline("download", "convert")}):
+            with pytest.raises(JobFailed, match="PipelineChanged"):
+                await job.result(timeout=PATIENCE)
+
+    async def test_a_completed_pipeline_is_done_to_100_percent(self, queue: Queue):
+        assert (await (await run(queue, Phases().pipeline())).refresh()).progress == 100
+
+        async def report(job: Job, ctx: PhaseContext) -> None:
+            await job.progress({"rows": 3})
+
+        job = await run(queue, Pipeline([Phase("only", report)]))
+        assert (await job.refresh()).progress == {"rows": 3}
+
     async def test_a_completed_job_runs_again_from_a_phase(self, queue: Queue):
         phases = Phases()
         job = await run(queue, phases.pipeline())
@@ -402,7 +498,7 @@ class TestRetries:
     async def test_a_job_that_failed_by_stalls_has_a_failed_phase(self, queue: Queue):
         await queue.add("import", id="import")
         [claimed] = await Worker(queue).claim()
-        await claimed._write_marks(Mark(PIPELINE, '["a","b"]'), Mark(start_mark("a"), "null"))
+        await claimed.run.write_marks(Mark(PIPELINE, '["a","b"]'), Mark(start_mark("a"), "null"))
         now = await queue.store.clock()
         await queue.store.tick(queue.name, StallRules(on_stalled="fail"), now=now + 600_000)
 
@@ -497,6 +593,45 @@ class TestAttemptsOfPhases:
         assert (found.attempts_made, found.phases[0].reason) == (1, "Unrecoverable: no luck")
         assert len(calls) == (1 if function == "async" else 0)
 
+    async def test_a_wait_that_is_over_is_not_tried_again(self, queue: Queue):
+        calls: list[int] = []
+
+        async def wait(job: Job, ctx: PhaseContext) -> None:
+            calls.append(job.attempt)
+            await job.wait_for("payment", timeout=0.01)
+
+        job = await run_to_failure(queue, Pipeline([Phase("wait", wait, attempts=3)]), attempts=3)
+
+        # Once until it waits, once more when that is over.
+        assert calls == [1, 1]
+        assert str((await job.refresh()).reason).startswith("SignalTimeout")
+
+    async def test_nor_is_an_error_that_classify_calls_fatal(self, queue: Queue):
+        phases = Phases("process", "process")
+        pipeline = Pipeline([Phase("process", phases, attempts=3)])
+
+        def classify(error: BaseException, job: Any) -> bool | None:
+            return False if isinstance(error, RuntimeError) else None
+
+        async with Worker(queue, {"import": pipeline}, classify=classify):
+            job = await queue.add("import", attempts=3)
+            with pytest.raises(JobFailed, match="process failed"):
+                await job.result(timeout=PATIENCE)
+
+        assert phases.calls == ["process"]
+
+    async def test_nor_is_a_job_that_was_discarded(self, queue: Queue):
+        calls: list[int] = []
+
+        async def discard(job: Job, ctx: PhaseContext) -> None:
+            calls.append(job.attempt)
+            job.discard()
+            raise RuntimeError("no luck")
+
+        await run_to_failure(queue, Pipeline([Phase("process", discard, attempts=3)]), attempts=3)
+
+        assert calls == [1]
+
     async def test_a_phase_in_a_process_that_crashed_is_tried_again(self, queue: Queue):
         pipeline = Pipeline([Phase("crunch", in_process(phase_handlers.crash_once), attempts=2)])
 
@@ -511,7 +646,7 @@ class TestAttemptsOfPhases:
         job = await run_to_failure(queue, Pipeline([Phase("hang", hang, timeout=0.01)]))
 
         assert (await job.refresh()).phases[0].reason == (
-            "AttemptTimeout: the attempt took longer than its timeout of 0.01 s"
+            "AttemptTimeout: phase 'hang' took longer than its timeout of 0.01 s"
         )
 
     async def test_a_thread_is_told_of_its_timeout_and_waited_for(self, queue: Queue):
@@ -669,6 +804,30 @@ class TestChanges:
         assert phases.calls == []
         assert await states(job) == [("download", "completed"), ("process", "completed"), ("upload", "failed")]
 
+    @pytest.mark.parametrize("run_in", ["loop", "thread"])
+    async def test_a_handler_without_phases_in_its_place_is_reported(self, queue: Queue, run_in: str):
+        job = await run_to_failure(queue, Phases("upload").pipeline())
+        calls: list[str] = []
+
+        async def on_the_loop(job: Job) -> str:
+            calls.append(job.id)
+            return "done"
+
+        def in_a_thread(job: SyncJob) -> str:
+            calls.append(job.id)
+            return "done"
+
+        await job.retry(reset=True)
+        async with Worker(queue, {"import": on_the_loop if run_in == "loop" else in_a_thread}):
+            with pytest.raises(JobFailed, match=r"PipelineChanged.* without phases .*from_phase"):
+                await job.result(timeout=PATIENCE)
+            assert calls == []
+
+            await job.retry(from_phase="process")
+            assert await job.result(timeout=PATIENCE) == "done"
+
+        assert await states(job) == [("download", "completed"), ("process", "pending"), ("upload", "pending")]
+
     async def test_it_goes_on_from_a_phase_that_is_named(self, queue: Queue):
         job = await run_to_failure(queue, Phases("upload").pipeline())
         phases = Phases()
@@ -789,6 +948,10 @@ class TestBadInput:
             Pipeline([])
         with pytest.raises(InvalidInput, match="made of Phase"):
             Pipeline(["download"])  # type: ignore[list-item]  # the point
+        with pytest.raises(InvalidOption, match=r"phases.* cannot be None: give a list"):
+            Pipeline(None)  # type: ignore[arg-type]  # the point
+        with pytest.raises(InvalidOption, match="<Phase 'a'>: give a list"):
+            Pipeline(Phase("a", Phases()))  # type: ignore[arg-type]  # the point
         with pytest.raises(InvalidInput, match="at most 100 phases"):
             Phases().pipeline(*map(str, range(101)))
         with pytest.raises(InvalidInput, match="two phases are named 'a'"):

@@ -6,7 +6,9 @@ import asyncio
 import errno
 import fcntl
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +20,9 @@ from typing import Any
 import pytest
 
 from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, RopewayError, Worker, in_process
+from ropeway.job.record import JobRecord
 from ropeway.worker import shortage
+from ropeway.worker.process_protocol import Start, encode_line
 from tests.patience import PATIENCE
 
 from . import process_handlers as handlers
@@ -320,3 +324,24 @@ async def test_a_crash_is_noticed_though_another_user_owns_what_the_handler_left
 async def test_a_process_that_can_never_be_started_fails_the_job(queue: Queue, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert "FileNotFoundError" in await reason(queue, handlers.echo)
+
+
+def test_a_process_ends_whose_worker_was_killed_before_it_read_the_last_request():
+    ours, theirs = socket.socketpair()
+    program = "from ropeway.worker.child import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(theirs.fileno()), handlers.__name__, "", "hang"],
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+    theirs.close()
+    record = JobRecord("crunching", "a", "crunch", "null", "{}", "active", 0, 0, 0, token="t")
+    ours.sendall(encode_line(Start(record, 1_000)))
+    asked, _, _ = select.select([ours], [], [], PATIENCE)
+    assert asked
+    # What the kernel does with the sockets of a process that ends: the other side sees a reset, not an end.
+    ours.close()
+    try:
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    finally:
+        process.kill()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -28,6 +27,8 @@ from ropeway import (
     JobNotFound,
     LockLost,
     PayloadTooLarge,
+    Phase,
+    Pipeline,
     Queue,
     SignalTimeout,
     SyncJob,
@@ -36,45 +37,19 @@ from ropeway import (
     in_process,
 )
 from ropeway.errors import AttemptTimeout, InvalidDuration, InvalidName, InvalidPayload, Postponed
-from ropeway.job.marks import MARKS_LIMIT, MOST_MARKS, MOST_SIGNALS, Mark
+from ropeway.job.marks import MOST_SIGNALS
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Outage, Tampering
 from tests.patience import PATIENCE
 
-from . import phase_handlers
+from . import phase_handlers, step_handlers
+from .step_runs import Calls, echo, run
 from .watching import Ear, entered, told
-
-
-async def echo(job: Job) -> Any:
-    if job.data == "bad":
-        raise Unrecoverable("no luck")
-    return job.data
-
-
-async def run(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:
-    async with Worker(queue, {"work": handler, "echo": echo}):
-        job = await queue.add("work", data, **options)
-        return await job.result(timeout=PATIENCE)
 
 
 async def steps(job: JobHandle) -> list[str]:
     return [step.name for step in (await job.refresh()).steps]
-
-
-class Calls:
-    """A function that notes its calls; those of `failing` fail once each."""
-
-    def __init__(self, *failing: Any) -> None:
-        self.seen: Counter[Any] = Counter()
-        self.failing = list(failing)
-
-    async def __call__(self, value: Any = None) -> Any:
-        self.seen[value] += 1
-        if value in self.failing:
-            self.failing.remove(value)
-            raise RuntimeError(f"{value} failed")
-        return value
 
 
 @dataclass
@@ -347,20 +322,6 @@ class TestRefusals:
         await self.refused(queue, InvalidDuration, "soon", lambda job: job.step("a", Calls(), timeout="soon"))
         await self.refused(queue, InvalidDuration, "soon", lambda job: job.sleep("soon"))
         await self.refused(queue, InvalidName, "signal name", lambda job: job.wait_for(""))
-
-    async def test_more_marks_than_a_job_may_have(self, queue: Queue):
-        async def many(job: Job) -> None:
-            await job._write_marks(*(Mark(f"step:{n}", "1") for n in range(MOST_MARKS)))
-            await job.step("one", Calls())
-
-        await self.refused(queue, InvalidInput, "at most 1,000 steps, phases and signals", many)
-
-    async def test_more_bytes_than_they_may_have(self, queue: Queue):
-        async def large(job: Job) -> None:
-            await job._write_marks(Mark("step:large", "x" * (MARKS_LIMIT - 10)))
-            await job.step("one", Calls(), "12345678901")
-
-        await self.refused(queue, InvalidInput, "at most 8,388,608 bytes in all", large)
 
     @pytest.mark.every_store
     async def test_a_stale_token_writes_no_step(self, queue: Queue):
@@ -643,6 +604,23 @@ class TestGathering:
 
         assert await run(queue, work) == [1, None]
 
+    async def test_one_that_is_removed_has_the_result_none(self, queue: Queue, make_queue: MakeQueue):
+        later = make_queue("later")
+
+        @later.task
+        async def count(day: date) -> int:
+            return day.day
+
+        async def work(job: Job) -> Any:
+            return await job.gather(count.call(date(2024, 1, 1)), Flow("echo", 1))
+
+        async with Worker(queue, {"work": work, "echo": echo}):
+            job = await queue.add("work")
+            await told(queue, "waiting-children", job)
+            [child] = (await later.find("waiting")).jobs
+            await child.remove()
+            assert await job.result(timeout=PATIENCE) == [None, 1]
+
     async def test_what_cannot_be_added_is_refused(self, queue: Queue):
         async def work(job: Job) -> str:
             with pytest.raises(InvalidInput, match="made of Flow"):
@@ -695,6 +673,21 @@ class TestThreadsAndProcesses:
     async def test_a_wait_has_a_timeout(self, queue: Queue, handler: Any):
         assert "no signal 'payment' came" in await run(queue, handler)
 
+    async def test_gathered_results_have_their_types_in_a_process(self, make_queue: MakeQueue):
+        queue = make_queue("letters")
+        queue.task(step_handlers.next_day.function)
+        assert await run(queue, in_process(step_handlers.gather_days)) == ["Day", "2024-02-29"]
+
+    async def test_what_is_refused_in_a_process_is_refused_by_the_same_error(self, queue: Queue):
+        async with Worker(queue, {"work": in_process(step_handlers.refusals)}):
+            job = await queue.add("work")
+            assert await job.result(timeout=PATIENCE) == [
+                ["InvalidName", "sleep name"],
+                ["InvalidName", "signal name"],
+                ["PayloadTooLarge", "result of step 'large'"],
+                ["DuplicateJob", job.id],
+            ]
+
     async def test_a_step_in_a_thread_has_attempts_and_a_timeout(self, queue: Queue):
         tries: list[int] = []
 
@@ -711,6 +704,47 @@ class TestThreadsAndProcesses:
         await run(queue, work)
 
         assert tries == [1, 1]
+
+
+class TestReturnedCoroutines:
+    """`lambda job: handle(job, db)` is a `def` handler by its looks: in what it returns, calls are awaited."""
+
+    async def test_a_step_is_awaited_and_stored(self, queue: Queue):
+        calls = Calls()
+
+        async def handle(job: Any, db: str) -> Any:
+            first = await job.step("first", calls, db)
+            second = await job.step("second", sorted, [2, 1])
+            if job.attempt == 1:
+                raise RuntimeError("begin again")
+            return [first, second]
+
+        assert await run(queue, lambda job: handle(job, "db"), attempts=2) == ["db", [1, 2]]
+        assert calls.seen == {"db": 1}
+
+    async def test_also_in_a_phase(self, queue: Queue):
+        calls = Calls()
+
+        async def handle(job: Any, ctx: Any, db: str) -> Any:
+            result = await job.step("first", calls, db)
+            await ctx.progress(50)
+            if job.attempt == 1:
+                raise RuntimeError("begin again")
+            return result
+
+        pipeline = Pipeline([Phase("only", lambda job, ctx: handle(job, ctx, "db"))])
+        assert await run(queue, pipeline, attempts=2) == "db"
+        assert calls.seen == {"db": 1}
+
+    async def test_a_step_that_returns_a_coroutine_in_a_def_handler_is_refused(self, queue: Queue):
+        calls = Calls()
+
+        def work(job: SyncJob) -> str:
+            with pytest.raises(InvalidInput, match="'page' is async def, and its handler is not"):
+                _ = job.step("page", lambda: calls(1))
+            return "went on"
+
+        assert await run(queue, work) == "went on"
 
 
 class TestBetweenAttempts:

@@ -7,7 +7,7 @@ import click
 from ...client.new_jobs import reason_text
 from ...client.queue import Queue
 from ...job.moves import MOVES
-from ...job.phases import phases_from
+from ...job.phases import begin_at
 from ...job.states import OPEN, State
 from ...store.contract import Store
 from ...store.values import Answer
@@ -37,10 +37,8 @@ async def retry(
 
     async def from_there(queue: str, ids: list[str]) -> list[Answer]:
         records = await store.get(queue, ids)
-        forgets = {
-            record.id: phases_from(record, from_phase) if from_phase else () for record in records if record is not None
-        }
-        return [(await store.retry(queue, [id], reset=reset, forgets=forgets.get(id, ())))[0] for id in ids]
+        begins = {record.id: begin_at(record, from_phase) for record in records if record is not None and from_phase}
+        return [(await store.retry(queue, [id], reset=reset, marking=begins.get(id)))[0] for id in ids]
 
     async def at_once(queue: str, ids: list[str]) -> list[Answer]:
         return await store.retry(queue, ids, reset=reset)

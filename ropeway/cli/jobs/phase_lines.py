@@ -1,4 +1,4 @@
-"""Phases and steps of a job as timelines with durations."""
+"""Phases, steps and failed attempts of a job as timelines with durations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Final
 import click
 
 from ...client.snapshot import Snapshot
+from ...job.instants import moment_of
 from ...job.phases import PhaseStatus
 from ...job.steps import StepStatus
+from ...store.values import History
 from ...worker.timing import in_words
 from ..cells import cut
 from ..escaping import one_line
@@ -30,7 +32,8 @@ def phase_lines(job: Snapshot, now: datetime) -> Iterator[str]:
     yield f"\nPhases ({sum(phase.state == 'completed' for phase in job.phases)} of {len(job.phases)} completed)"
     for phase in job.phases:
         state = click.style(f"{phase.state:<9}", fg=STATE_COLOURS.get(phase.state))
-        progress = "" if phase.progress is None else f"{phase.progress:g} %"
+        has_progress = phase.progress is not None and phase.state != "completed"
+        progress = f"{phase.progress:g} %" if has_progress else ""
         name = one_line(phase.name).ljust(width)
         when = f"{_time(phase.started_at):<23}  {_length(phase, now):>10}"
         yield f"  {when}  {state}  {name}  {progress:>5}  {_said(phase)}".rstrip()
@@ -48,6 +51,17 @@ def step_lines(job: Snapshot) -> Iterator[str]:
         yield f"  … {len(job.steps) - _STEPS:,} earlier"
     for step, name in zip(shown_steps, names, strict=True):
         yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name.ljust(width)}  {_result(step)}".rstrip()
+
+
+def attempt_lines(history: History) -> Iterator[str]:
+    """A line for each failed attempt that is kept: when it began, how long it took, its number and reason."""
+    if not history.failures:
+        return
+    yield f"\nFailed attempts ({len(history.failures)})"
+    for failed in history.failures:
+        began = failed.at if failed.started_at is None else failed.started_at
+        length = "" if failed.started_at is None else in_words((failed.at - began) / 1000)
+        yield f"  {_time(moment_of(began))}  {length:>10}  {failed.attempt}  {cut(one_line(failed.reason), _VALUE)}"
 
 
 def _time(moment: datetime | None) -> str:

@@ -10,7 +10,7 @@ import click
 
 from ...client.queue import Queue
 from ...client.snapshot import Snapshot
-from ...client.timeline import Step, timeline_of
+from ...client.timeline import TimelineEntry, timeline_of
 from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
@@ -28,7 +28,7 @@ from ..text import as_json as json_text
 from ..text import clock_time, instant_time, iso, shown
 from .job_log import log_document, log_line
 from .locating import locate_one
-from .phase_lines import phase_lines, step_lines
+from .phase_lines import attempt_lines, phase_lines, step_lines
 
 _LOG_LINES = 20
 _PARENTS = 5
@@ -56,7 +56,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         raise JobNotFound(found.name, id)
     snapshot = job.snapshot
     history = await found.history(id)
-    steps = await timeline_of(found, snapshot, history)
+    timeline = await timeline_of(found, snapshot, history)
     counts = await job.children_counts() if snapshot.children else None
     delivery = await found.delivery(id) if snapshot.webhook is not None and snapshot.origin is None else None
     delivered = None if delivery is None else delivery.snapshot
@@ -67,16 +67,17 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
             "stale": stale,
             "children": counts,
             "delivery": delivered,
-            "timeline": _documents(steps),
+            "timeline": _documents(timeline),
             **_history_document(history),
         }
         click.echo(json_text(document))
         return
     _show_facts(snapshot, counts or {}, delivered, stale=stale)
     now = moment_of(await store.clock()) if snapshot.phases else None
-    for line in (*(() if now is None else phase_lines(snapshot, now)), *step_lines(snapshot)):
+    phases = () if now is None else phase_lines(snapshot, now)
+    for line in (*phases, *step_lines(snapshot), *attempt_lines(history)):
         click.echo(line)
-    _show_timeline(steps, snapshot)
+    _show_timeline(timeline, snapshot)
     _show_log(history.log[-_LOG_LINES:], history)
     if history.failures and history.failures[-1].trace:
         last = history.failures[-1]
@@ -148,11 +149,11 @@ def _parents(job: Snapshot) -> str:
     return f"{first} and {len(job.parents) - _PARENTS:,} more" if len(job.parents) > _PARENTS else first
 
 
-def _show_timeline(steps: list[Step], job: Snapshot) -> None:
+def _show_timeline(entries: list[TimelineEntry], job: Snapshot) -> None:
     """One line for what happened at once: a job that is added and then waits has two events with the same details."""
     lines = [
-        (at, [step.name for step in together], _unknown(data, job))
-        for (at, data), together in groupby(steps, lambda step: (step.at, step.data))
+        (at, [entry.name for entry in together], _unknown(data, job))
+        for (at, data), together in groupby(entries, lambda entry: (entry.at, entry.data))
     ]
     width = max(len(", ".join(names)) for _, names, _ in lines)
     click.echo("\nTimeline")
@@ -179,13 +180,20 @@ def _show_log(lines: list[LogLine], history: History) -> None:
         click.echo(f"  {log_line(line)}")
 
 
-def _documents(steps: list[Step]) -> list[dict[str, Any]]:
-    return [{"at": iso(step.at), "name": step.name, "data": step.data} for step in steps]
+def _documents(timeline: list[TimelineEntry]) -> list[dict[str, Any]]:
+    return [{"at": iso(entry.at), "name": entry.name, "data": entry.data} for entry in timeline]
 
 
 def _history_document(history: History) -> dict[str, Any]:
     failures = [
-        {"attempt": each.attempt, "at": iso(each.at), "worker": each.worker, "reason": each.reason, "trace": each.trace}
+        {
+            "attempt": each.attempt,
+            "started_at": None if each.started_at is None else iso(each.started_at),
+            "at": iso(each.at),
+            "worker": each.worker,
+            "reason": each.reason,
+            "trace": each.trace,
+        }
         for each in history.failures
     ]
     return {"failures": failures, **log_document(history.log), "dropped_log_lines": history.dropped_log_lines}

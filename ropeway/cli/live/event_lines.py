@@ -10,6 +10,7 @@ from ...job.moves import MOVES
 from ...job.states import FINAL
 from ..text import as_json
 from .picture import HappenedEvent
+from .texts import seconds
 
 NAMES: Final = 3
 UNTOLD: Final = ("progress",)
@@ -40,7 +41,7 @@ def notable(entries: Sequence[Entry], limit: int) -> Iterator[Entry]:
 def happened(queue: str, entry: Entry, name_of: Callable[[str], str | None]) -> HappenedEvent:
     ids = [job_id for job_id, _ in entry.jobs] or _about(entry)
     names = dict.fromkeys(name for job_id in ids[:NAMES] if (name := name_of(job_id)))
-    details = {**(entry.detail or {}), **((entry.jobs[0][1] if entry.jobs else None) or {})}
+    details = entry.data_of(entry.jobs[0][1] if entry.jobs else None)
     return HappenedEvent(
         entry.at, queue, headline(entry), len(ids), ids[0] if ids else None, tuple(names), note(entry, details)
     )
@@ -54,15 +55,29 @@ def _about(entry: Entry) -> list[str]:
 
 def note(entry: Entry, details: dict[str, Any]) -> str:
     """The details of an entry; for several jobs, those of the first."""
-    match entry.what:
-        case "retry":
-            return f"attempt {details.get('attempt')}: {details.get('reason')}"
-        case "cleaned":
-            return f"{details.get('count')} {details.get('state')}"
-        case "paused" | "resumed":
-            return str(details.get("name", "the whole queue"))
-        case "published":
-            return as_json(details.get("data"))
+    if (write := _NOTES.get(entry.what)) is not None:
+        return write(details)
     if entry.to == "delayed" and "due_at" in details:
-        return f"for {max(0, details['due_at'] - entry.at) / 1000:.1f} s"
+        return f"for {seconds(max(0, details['due_at'] - entry.at) / 1000)}"
     return str(details.get("reason", ""))
+
+
+def _phase(details: dict[str, Any]) -> str:
+    return f"{details.get('phase')}, {details.get('number')} of {details.get('of')}"
+
+
+def _paused(details: dict[str, Any]) -> str:
+    return str(details.get("name", "the whole queue"))
+
+
+_NOTES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "retry": lambda details: f"attempt {details.get('attempt')}: {details.get('reason')}",
+    "cleaned": lambda details: f"{details.get('count')} {details.get('state')}",
+    "paused": _paused,
+    "resumed": _paused,
+    "published": lambda details: as_json(details.get("data")),
+    "phase-started": _phase,
+    "phase-completed": _phase,
+    "signalled": lambda details: str(details.get("name")),
+}
+"""Writes the note of an entry from its details, by the kind of entry."""

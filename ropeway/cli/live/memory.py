@@ -32,8 +32,8 @@ class JobMemory:
 
     def hear(self, entry: Entry) -> None:
         for job_id, detail in entry.jobs[:JOBS_PER_ENTRY]:
-            if entry.what == "add" and detail:
-                _keep(self._names, job_id, detail.get("name", ""))
+            if entry.what == "add":
+                _keep(self._names, job_id, entry.data_of(detail).get("name", ""))
             if entry.to == "waiting":
                 _keep(self._ready, job_id, entry.at)
             elif entry.to == "active":

@@ -22,10 +22,10 @@ class RunningPhases:
     def hear(self, entry: Entry) -> None:
         if entry.what == "phase-started":
             for job_id, detail in entry.jobs:
-                if detail:
-                    self._known[job_id] = msgspec.convert(
-                        {"name": detail["phase"], "number": detail["number"], "of": detail["of"]}, RunningPhase
-                    )
+                data = entry.data_of(detail)
+                self._known[job_id] = msgspec.convert(
+                    {"name": data["phase"], "number": data["number"], "of": data["of"]}, RunningPhase
+                )
 
     def forget(self) -> None:
         """For when events were missed."""

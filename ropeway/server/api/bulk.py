@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from ...client.moving import NOT_ACTIVE
 from ...client.new_jobs import reason_text
-from ...client.queue import NOT_ACTIVE
 from ...errors import InvalidOption
 from ...job.names import job_id, job_name, tag_name
 from ...job.states import FINAL, OPEN, State, state_named

@@ -29,6 +29,7 @@ class RetryRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reset: bool = False
     """Restores all its attempts."""
     from_phase: str | None = None
+    """The phase of its pipeline to begin at; that one and those after it forget their results and steps."""
 
 
 class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,7 +106,7 @@ ROUTES: Final = (
         f"{_JOB}/retry",
         retry,
         ("operate",),
-        "Runs a finished job once more.",
+        "Runs a finished job once more, from one of its phases if asked.",
         body=RetryRequest,
         audited=True,
         tag="jobs",
@@ -116,7 +117,7 @@ ROUTES: Final = (
         f"{_JOB}/signal",
         signal,
         ("add", "operate"),
-        "Answers a job that waits for a signal.",
+        "Sends a signal to a job, which may wait for it.",
         body=Signal,
         audited=True,
         tag="jobs",

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from ...client.flow_tree import FlowNode
-from ...client.queue import MOST_LINES
+from ...client.looking import MOST_LINES
 from ...client.timeline import timeline_of
 from ...errors import JobCancelled, JobFailed, JobNotFound, NoResult, ResultTimeout
 from ...job.codec import Json
@@ -59,6 +59,7 @@ class Attempt(msgspec.Struct, frozen=True):
     worker: str | None
     reason: str
     trace: str
+    started_at: datetime | None = None
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -152,10 +153,10 @@ async def details(call: Call) -> JobDetails:
     if job is None:
         raise JobNotFound(queue.name, id)
     history = await queue.history(id)
-    steps = await timeline_of(queue, job.snapshot, history)
+    timeline = await timeline_of(queue, job.snapshot, history)
     return JobDetails(
         view_of(job.snapshot),
-        [TimelineStep(moment_of(step.at), step.name, step.data) for step in steps],
+        [TimelineStep(moment_of(entry.at), entry.name, entry.data) for entry in timeline],
         [_attempt(failed) for failed in history.failures],
         _lines(history.log),
         history.dropped_log_lines,
@@ -246,7 +247,9 @@ def _flow_view(node: FlowNode) -> FlowView:
 
 
 def _attempt(failed: FailedAttempt) -> Attempt:
-    return Attempt(failed.attempt, moment_of(failed.at), failed.worker, failed.reason, failed.trace)
+    return Attempt(
+        failed.attempt, moment_of(failed.at), failed.worker, failed.reason, failed.trace, moment_of(failed.started_at)
+    )
 
 
 def _lines(lines: Iterable[LogLine]) -> list[Line]:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Literal, TypeAlias
 
 from ...client.found import FoundJob
-from ...client.queue import NOT_ACTIVE, Queue
+from ...client.moving import NOT_ACTIVE
+from ...client.queue import Queue
 from ...errors import RopewayError
 from ...job.ids import new_token
 from ...job.instants import Instant, instant_of

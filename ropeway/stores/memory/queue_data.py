@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from ...job.codec import decode
 from ...job.events import events_in
 from ...job.flows import Child
 from ...job.instants import Instant
+from ...job.marks import Mark, Marking, Notice
 from ...job.record import JobRecord
 from ...job.states import FINAL, STATES, State
 from ...store.values import KeyHolder, Settings, StoredSchedule
@@ -27,6 +29,8 @@ from .stream import Draft, Stream
 V = TypeVar("V")
 
 NO_SETTINGS: Final = Settings()
+NoticeEntries: TypeAlias = tuple[list[list[tuple[str, Any]]], int]
+"""The jobs of the entry for each notice, and the place of the last entry."""
 
 
 class QueueData:
@@ -60,10 +64,13 @@ class QueueData:
         self._indexed: dict[str, JobRecord | None] = {}
         """Jobs changed since the indexes were last updated, as the indexes have them."""
         self._drafts: dict[tuple[str, State | None], Draft] = {}
-        self._notices: dict[str, dict[int, Draft]] = {}
-        """By what they say, their drafts by place."""
+        self._notices: dict[Notice, dict[int, Draft]] = {}
+        """By notice, its drafts by place."""
         self._last_notice: dict[str, int] = {}
         """By job, the place of the draft with the last notice about it."""
+        self._places: dict[tuple[int, tuple[Notice, ...]], NoticeEntries] = {}
+        self.marked: tuple[tuple[Mark, ...], Marking, tuple[Mark, ...]] | None = None
+        """The marks of the last job of this step that was marked: before, by what, and after."""
         self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         """How to undo the changes of this step to all but jobs, newest last."""
@@ -109,6 +116,11 @@ class QueueData:
         self.jobs[job.id] = job
         if self.awaited_marks and job.state != "delayed" and job.id in self.awaited_marks:
             self.assign(self.awaited_marks, job.id, None)
+
+    def amend(self, job: JobRecord) -> None:
+        """As `put`, for a job whose place in all indexes stays the same."""
+        self._original.setdefault(job.id, self.jobs[job.id])
+        self.jobs[job.id] = job
 
     def drop(self, id: str) -> None:
         job = self.jobs.pop(id)
@@ -161,15 +173,26 @@ class QueueData:
             draft = self._drafts[what, to] = Draft(what, to, detail, [])
         return draft.jobs
 
-    def announce(self, id: str, what: str, detail: dict[str, Any] | None) -> None:
-        """Adds a job to an entry for a notice that comes after all others about it in this step."""
-        drafts, last = self._notices.setdefault(what, {}), self._last_notice.get(id, -1)
-        place = next((place for place in drafts if place > last), None)
-        if place is None:
-            place = len(self._drafts)
-            drafts[place] = self._drafts[f"{what} {place}", None] = Draft(what, None, None, [])
-        drafts[place].jobs.append((id, detail))
-        self._last_notice[id] = place
+    def announce(self, id: str, notices: tuple[Notice, ...]) -> None:
+        """Adds a job to an entry for each notice, which comes after all others about it in this step."""
+        last = self._last_notice.get(id, -1)
+        entries, self._last_notice[id] = self._places.get((last, notices)) or self._place(last, notices)
+        for jobs in entries:
+            jobs.append((id, None))
+
+    def _place(self, last: int, notices: tuple[Notice, ...]) -> NoticeEntries:
+        """Finds or begins entries behind a place, and remembers them: most jobs of a step announce the same."""
+        entries, behind = [], last
+        for notice in notices:
+            drafts = self._notices.setdefault(notice, {})
+            place = next((place for place in drafts if place > behind), len(self._drafts))
+            if place not in drafts:
+                draft = drafts[place] = Draft(notice.what, None, decode(notice.detail) or None, [])
+                self._drafts[f"{notice.what} {place}", None] = draft
+            entries.append(drafts[place].jobs)
+            behind = place
+        found = self._places[last, notices] = (entries, behind)
+        return found
 
     def separate(self, id: str) -> None:
         """Begins new event entries if this step changed the job before: what happens to it next is announced later."""
@@ -191,7 +214,7 @@ class QueueData:
         """Runs `act` at the commit. It must not fail, and the rest of the step does not see its effect."""
         self._after.append((act, args))
 
-    def mark(self, id: str, token: str | None) -> None:
+    def set_alone(self, id: str, token: str | None) -> None:
         """Records that a job runs alone under this token, or no longer does."""
         if token is None:
             self.alone.pop(id, None)
@@ -210,7 +233,7 @@ class QueueData:
         """Discards the event entries of this step."""
         self._was_busy = False
         self._drafts.clear()
-        self._notices, self._last_notice = {}, {}
+        self._notices, self._last_notice, self._places = {}, {}, {}
 
     def prepare(self, now: Instant) -> None:
         """The part of a commit that may fail: encoding event entries, whose text may be invalid."""
@@ -251,8 +274,9 @@ class QueueData:
     def _end(self) -> None:
         self._original = {}
         self._drafts = {}
-        self._notices, self._last_notice = {}, {}
+        self._notices, self._last_notice, self._places = {}, {}, {}
         self._after = []
+        self.marked = None
         self._undo = []
 
     def _put_in_order(self) -> None:

@@ -122,10 +122,15 @@ class MemoryStore(Store):
             return None
         shared = self._usable()
         with shared.lock:
-            queues = shared.queues.values()
-            if any(queue.index("active") for queue in queues):
+            if any(queue.index("active") for queue in shared.queues.values()):
                 return 0
-            return min((at for queue in queues if (at := next_at(queue)) is not None), default=None)
+            return self.next_tick_at()
+
+    def next_tick_at(self) -> Instant | None:
+        """When a tick will have something to do in one of the queues, for fake clocks; also while jobs are active."""
+        shared = self._usable()
+        with shared.lock:
+            return min((at for queue in shared.queues.values() if (at := next_at(queue)) is not None), default=None)
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> MemoryListener:
         listener = self._listen(topic, queues)

@@ -14,15 +14,12 @@ from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
 from ...job.stalls import GIVEN_UP
-from ...store.answer_codes import ANSWERS
 from ...store.commands import Claim
 from ...store.values import Claimed
 from .marking import Written, marks_read
 from .parameters import NULL, Parameter, boolean, number, numbers, text, texts
 
 as_json: Final = msgspec.json.Encoder().encode
-
-HELD: Final = ANSWERS["da"]
 
 _NO_OPTIONS: Final = StoredOptions()
 DEFAULTS: Final[Parameter] = numbers(

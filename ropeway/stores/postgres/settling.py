@@ -11,8 +11,8 @@ from ...job.instants import LAST_INSTANT
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.answer_codes import answers_of
-from ...store.values import Answer
-from .encoding import HELD, as_json, extras_text
+from ...store.values import HELD, Answer
+from .encoding import as_json, extras_text
 from .marking import Announced, Entries, MarksTexts
 from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
@@ -124,14 +124,15 @@ def _marks(outcomes: Sequence[Outcome], plain: int) -> tuple[Parameter, ...]:
 
 
 def _marks_written(outcomes: Sequence[Outcome]) -> tuple[Parameter, ...]:
-    """The marks of outcomes that have some, and what they announce."""
+    """The marks of outcomes that have some (null if they only announce something), and what they announce."""
     if not outcomes:
         return _NO_MARKS[:-1]
     encoded = MarksTexts()
+    marks = [encoded.of(outcome.marking) for outcome in outcomes]
     return (
         texts([outcome.id for outcome in outcomes]),
         texts([outcome.token for outcome in outcomes]),
-        texts([encoded.of(outcome.marking) for outcome in outcomes]),
+        texts(marks) if any(marks) else NULL,
         *_announced(outcomes).parameters(),
     )
 

@@ -14,7 +14,7 @@ from ...store.commands import Claim
 from ...store.values import Answer
 from .encoding import as_json, given, pack, request_of
 from .ids import all_shortened
-from .updating import different, marking_of
+from .updating import different, marking_of, notices_of, only_announces
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
@@ -30,6 +30,9 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
     keeps: dict[Retention, int] = {}
     completions = [_completion(outcome, keeps) for outcome in completed]
     marked = [(number, each.marking) for number, each in enumerate(ordered, 1) if each.marking is not None]
+    announced: list[tuple[int, Marking]] = []
+    if marked:
+        announced, marked = _split(marked, len(completed))
     is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
     packed = pack(
         (
@@ -40,15 +43,37 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
             [_other(outcome, keeps) for outcome in others],
             request_of(then) if then else False,
             [_keep(keep) for keep in keeps],
-            *((_markings(marked),) if marked else ()),
+            *((_markings(marked), _notices(announced)) if marked or announced else ()),
         )
     )
     return packed, ordered
 
 
-def _markings(marked: Sequence[tuple[int, Marking]]) -> tuple[Any, ...]:
+def _split(
+    marked: Sequence[tuple[int, Marking]], completed: int
+) -> tuple[list[tuple[int, Marking]], list[tuple[int, Marking]]]:
+    """Markings of completions that only announce something, and the others. The first `completed` ones complete."""
+    announced: list[tuple[int, Marking]] = []
+    others: list[tuple[int, Marking]] = []
+    for number, marking in marked:
+        (announced if number <= completed and only_announces(marking) else others).append((number, marking))
+    return announced, others
+
+
+def _markings(marked: Sequence[tuple[int, Marking]]) -> tuple[Any, ...] | bool:
+    if not marked:
+        return False
     markings, which = different([marking for _, marking in marked])
-    return [number for number, _ in marked], [marking_of(marking) for marking in markings], which
+    packed = [(*marking_of(marking), notices_of(marking.notices)) for marking in markings]
+    return [number for number, _ in marked], packed, which
+
+
+def _notices(announced: Sequence[tuple[int, Marking]]) -> list[tuple[list[int], list[str]]]:
+    lists, which = different([marking.notices for _, marking in announced])
+    numbers: list[list[int]] = [[] for _ in lists]
+    for (number, _), place in zip(announced, which, strict=True):
+        numbers[place - 1].append(number)
+    return [(own, notices_of(notices)) for own, notices in zip(numbers, lists, strict=True)]
 
 
 def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:

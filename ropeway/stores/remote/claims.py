@@ -2,11 +2,15 @@
 
 If the server knows a listener of the worker, the claim waits there by it, and does not look for jobs first. So a claim
 that does not wait is sent first, or in between, when that listener was woken here: the wake-up was used up by a poll.
+If that look finds only delayed jobs, the server's next hold does not know of them, and must end when the first is due:
+
+    hold ──> woken here ──> withdraw, look ──> none, again in 50 ms ──> hold for 50 ms, whose end is a look
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from typing import Final
 
@@ -19,8 +23,9 @@ from ...store.values import Claimed
 from .calls import Execute
 from .ear import EARLY, HOLD, RemoteListener
 
+FIRST_AGAIN: Final = 0.005
+"""Seconds until a withdrawal is repeated: it may have come before its claim. Then twice as long, up to `AGAIN`."""
 AGAIN: Final = 0.1
-"""Seconds after which a withdrawal is repeated: it may have come before its claim."""
 TURN: Final = 0.005
 TURNS: Final = 20
 GIVING_BACK: Final = 2.0
@@ -69,14 +74,14 @@ class WaitingClaim:
 
     async def _claim(self) -> Claimed:
         request, listener = self._request, self._listener
-        answer, looks = Claimed([], 0), request.repeat
+        answer, looks, due = Claimed([], 0), request.repeat, math.inf
         while not self._is_withdrawn and not listener.is_closed:
             self._interrupted.clear()
             looks = listener.take() or looks
             sent = self._loop.time()
             left = max(0.0, self._end - sent)
-            hold = 0.0 if looks else min(left, HOLD)
-            answer = await self._held(replace(request, wait=int(hold * 1000)))
+            hold = 0.0 if looks else min(left, HOLD, max(0.0, due - sent))
+            answer = await self._held(replace(request, wait=math.ceil(hold * 1000)))
             if answer.jobs or not left:
                 waited = answer.waited + int((sent - self._began) * 1000)
                 return replace(answer, waited=waited)
@@ -84,6 +89,8 @@ class WaitingClaim:
                 # The server is about to end.
                 await asyncio.sleep(min(left, AGAIN))
             looks = False
+            # From the sending on: the server may have looked at any time since, and a look too early costs little.
+            due = math.inf if answer.again_in is None else sent + answer.again_in
         return answer
 
     async def _held(self, claim: Claim) -> Claimed:
@@ -92,9 +99,11 @@ class WaitingClaim:
         interrupted = asyncio.ensure_future(self._interrupted.wait())
         try:
             await asyncio.wait([asking, interrupted], return_when=asyncio.FIRST_COMPLETED)
+            pause = FIRST_AGAIN
             while claim.wait and not asking.done():
                 await self._execute(self._withdrawal)
-                await asyncio.wait([asking], timeout=AGAIN)
+                await asyncio.wait([asking], timeout=pause)
+                pause = min(2 * pause, AGAIN)
             answer: Claimed = await asking
             return answer
         finally:

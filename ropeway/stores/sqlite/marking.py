@@ -31,26 +31,40 @@ def write_marks(tx: Transaction, row: QueueRow, markings: Markings, now: Instant
 
     Returns the sequence numbers of jobs that had none before: the rows of their states do not say yet that they have.
     """
-    values: dict[tuple[int, str], JsonText] = {}
-    forgotten: dict[tuple[int, str], None] = {}
-    for job, marking in markings:
-        seq = job.seq
-        for name in marking.forgets:
-            forgotten[seq, name] = None
-            values.pop((seq, name), None)
-        for mark in marking.marks:
-            values[seq, mark.name] = mark.value
-    if forgotten:
+    if any(marking.forgets for _, marking in markings):
         marked = {job.seq for job, _ in markings if job.has & HAS_MARKS}
+        forgotten = dict.fromkeys((job.seq, name) for job, marking in markings for name in marking.forgets)
         tx.run_many(_SQL["forget"], [key for key in forgotten if key[0] in marked])
-    if values:
-        tx.run_many(_SQL["write"], [(seq, name, now, value) for (seq, name), value in values.items()])
+    insert_marks(tx, [(job.seq, marking) for job, marking in markings], now)
     _announce(row, markings, now)
     return _note(tx, [job for job, marking in markings if marking.marks])
 
 
+def insert_marks(tx: Transaction, markings: Sequence[tuple[int, Marking]], now: Instant) -> None:
+    """Writes marks of jobs, by their sequence numbers, in the given order."""
+    shared = markings[0][1]
+    # Jobs in one phase of a pipeline share an object, as long as it has no result.
+    if all(marking is shared for _, marking in markings):
+        seqs = as_json([seq for seq, _ in markings])
+        for mark in shared.marks:
+            tx.run(_SQL["write_alike"], {"seqs": seqs, "name": mark.name, "at": now, "value": mark.value})
+        return
+    values: dict[tuple[int, str], JsonText] = {}
+    for seq, marking in markings:
+        for name in marking.forgets:
+            values.pop((seq, name), None)
+        for mark in marking.marks:
+            values[seq, mark.name] = mark.value
+    if values:
+        tx.run_many(_SQL["write"], [(seq, name, now, value) for (seq, name), value in values.items()])
+
+
 def _announce(row: QueueRow, markings: Markings, now: Instant) -> None:
     """Writes as few entries as keep the notices of each job in order."""
+    shared = markings[0][1].notices
+    if all(marking.notices is shared for _, marking in markings) and _are_different(markings):
+        row.announce_alike(shared, now, [job.id for job, _ in markings])
+        return
     entries: list[tuple[Notice, list[tuple[str, None]]]] = []
     # By the identity of the notices, which those of one phase share; `markings` keeps them alive.
     known: dict[int, list[int]] = {}
@@ -66,6 +80,10 @@ def _announce(row: QueueRow, markings: Markings, now: Instant) -> None:
         last[job.seq] = places[-1]
     for notice, jobs in entries:
         row.announce(notice.what, now, jobs=jobs, detail=msgspec.Raw(notice.detail))
+
+
+def _are_different(markings: Markings) -> bool:
+    return len({job.seq for job, _ in markings}) == len(markings)
 
 
 def _places_of(

@@ -8,16 +8,19 @@ from operator import attrgetter
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from ...job.flows import ChildState
 from ...job.instants import Instant
+from ...job.marks import Marking
 from ...job.states import FINAL, State
 from ...store.commands import Retry
 from ...store.values import Answer
 from .decoding import decoder
 from .families import Notes, families_of, read_families
 from .locating import delete_state_rows, grouped, locate, reach
-from .placeholders import HAS_CHILDREN, HAS_MARKS
+from .marking import write_marks
+from .placeholders import HAS_CHILDREN
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 from .verbs import writes
@@ -53,19 +56,20 @@ ByQueue: TypeAlias = defaultdict[str, dict[int, Finished]]
 
 
 @writes(Retry)
-def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool, forgets: Sequence[str]) -> list[Answer]:
+def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool, marking: Marking | None) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     found = locate(tx, row, ids)
     if len(ids) > 1 and any(job.has & HAS_CHILDREN for job in found):
         # One by one: a parent may bring children back that are asked for, too.
-        return [answer for id in ids for answer in retry(tx, queue, [id], reset, forgets)]
+        return [answer for id in ids for answer in retry(tx, queue, [id], reset, marking)]
     answers, reached = reach(found, FINAL, "waiting")
     again: dict[str, list[Finished]] = {}
     if reached:
         again[queue] = [Finished(job.seq, job.id, state, job.has) for job, state in reached]
-    if forgets and (marked := [job.seq for job, _ in reached if job.has & HAS_MARKS]):
-        tx.run(_SQL["forget_marks"], {"seqs": as_json(marked), "names": as_json(forgets)})
+        if marking is not None:
+            # Before they wait: the rows of waiting jobs say whether they have marks.
+            write_marks(tx, row, [(job, replace(marking, notices=())) for job, _ in reached], now)
     # A job with two parents may come twice.
     seen: set[int] = set()
     # Level by level, not by recursion: flows may be deep.

@@ -17,7 +17,7 @@ from ...job.record import NewJob
 from ...job.rules import is_repeat
 from ...job.states import State
 from ...store.commands import Claim, Settle
-from ...store.values import MISSING, Answer, Settled
+from ...store.values import HELD, MISSING, Answer, Settled
 from .adding import add
 from .awaiting import await_children
 from .claiming import claim_jobs
@@ -31,7 +31,6 @@ from .transaction import Detail, Transaction, as_json
 from .verbs import writes
 
 _SQL: Final = statements("settle")
-_DONE: Final = Answer("done", "active")
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 _adds: Final = attrgetter("adds")
 _awaits: Final = attrgetter("awaits")
@@ -104,7 +103,7 @@ def _fence(outcomes: Sequence[Outcome], jobs_found: Sequence[LocatedJob]) -> Fen
         if state is None:
             answers.append(MISSING)
         elif state == "active" and job.token == outcome.token:
-            answers.append(_DONE)
+            answers.append(HELD)
             ended[outcome.move].append((job, outcome))
             job.state = _target(outcome)
             if outcome.adds:
@@ -187,10 +186,10 @@ def _send_back(ends: Ends, group: Ended) -> None:
         tx.run(_SQL["wait"], {"back": as_json(back["waiting"])})
     if back["delayed"]:
         tx.run(_SQL["delay"], {"back": as_json(back["delayed"])})
-    delete_state_rows(tx, "active", [job.seq for job, _ in group])
-    tx.forget_claimed(row, (job.id for job, _ in group))
     if is_retry:
         _remember_failures(tx, group, now)
+    delete_state_rows(tx, "active", [job.seq for job, _ in group])
+    tx.forget_claimed(row, (job.id for job, _ in group))
     for target, moved in jobs.items():
         if moved:
             row.move("active", target, len(moved))
@@ -229,7 +228,7 @@ def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:
 def remember_failures(
     tx: Transaction, failures: Sequence[tuple[int, int, str | None, str, str, int]], now: Instant
 ) -> None:
-    """Appends failed attempts: sequence number, attempt, worker, reason, trace and how many the job keeps."""
+    """Appends failed attempts of active jobs: seq, attempt, worker, reason, trace and how many the job keeps."""
     encoded = as_json(failures)
     tx.run(_SQL["remember_failures"], {"now": now, "failures": encoded})
     tx.run(_SQL["trim_failures"], {"failures": encoded})

@@ -10,6 +10,7 @@ import msgspec
 
 from ...job.events import events_in
 from ...job.instants import Instant
+from ...job.marks import Notice
 from ...job.record import NewJob
 from ...job.rules import METRICS_OF
 from ...job.stages import Stages
@@ -121,6 +122,18 @@ class QueueRow:
         self.entries.append((self.first_event + self.events, as_json((what, now, to, jobs, detail))))
         self.is_changed = True
 
+    def announce_alike(self, notices: Sequence[Notice], now: Instant, ids: Sequence[str]) -> None:
+        """Writes an entry for each notice, about the same jobs, which are all different."""
+        if not notices:
+            return
+        jobs = msgspec.Raw(_encode([(id, None) for id in ids]))
+        for notice in notices:
+            self.events += events_in(notice.what, None, len(ids))
+            entry = as_json((notice.what, now, None, jobs, msgspec.Raw(notice.detail)))
+            self.entries.append((self.first_event + self.events, entry))
+        self.at = max(self.at, now)
+        self.is_changed = True
+
     def _count(self, metric: str, number: int, minute: Instant) -> None:
         newest = self.newest_minute
         if newest is None or newest["minute"] < minute:
@@ -204,6 +217,10 @@ class Transaction:
     def get(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
         """Executes a query; returns its one row or value, or None if there is no row."""
         return self._connection.execute(sql, values).get
+
+    def get_all(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+        """Executes a query of one column; returns its values."""
+        return [value for (value,) in self._connection.execute(sql, values)]
 
     def take_seqs(self, number: int) -> int:
         """Reserves that many sequence numbers; returns the first."""

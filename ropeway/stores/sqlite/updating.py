@@ -12,12 +12,13 @@ import msgspec
 from ...job.instants import Milliseconds
 from ...job.states import FINAL
 from ...store.commands import Renew, Update
-from ...store.values import MISSING, Answer, JobUpdate, Lock
+from ...store.values import HELD, MISSING, Answer, JobUpdate, Lock
 from .awaiting import add_children
+from .held_updates import held_here, update_held
 from .locating import TABLES, LocatedJob, locate
 from .marking import promote_awaiting, write_marks
 from .statements import statements
-from .transaction import Detail, Transaction, as_json
+from .transaction import Detail, QueueRow, Transaction, as_json
 from .verbs import writes
 
 _RENEW: Final = statements("renew")["renew"]
@@ -42,7 +43,12 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
         return [answer for change in changes for answer in update(tx, queue, [change])]
     row = tx.queue(queue)
     now = tx.now()
-    jobs_found = locate(tx, row, [change.id for change in changes])
+    if (seqs := held_here(tx, row, changes)) is not None:
+        reached = update_held(tx, row, changes, seqs, now)
+        lost = [change for change in changes if change.id not in reached]
+        refusals = {job.id: _may_change(job, change) for job, change in zip(_find(tx, row, lost), lost, strict=True)}
+        return [refusals.get(change.id, HELD) for change in changes]
+    jobs_found = _find(tx, row, changes)
     answers = [_may_change(job, change) for job, change in zip(jobs_found, changes, strict=True)]
     for place, (job, change) in enumerate(zip(jobs_found, changes, strict=True)):
         if change.children and answers[place].verdict == "done" and not add_children(tx, row, job, change):
@@ -73,6 +79,10 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
     else:
         _note(tx, allowed)
     return answers
+
+
+def _find(tx: Transaction, row: QueueRow, changes: Sequence[JobUpdate]) -> list[LocatedJob]:
+    return locate(tx, row, [change.id for change in changes]) if changes else []
 
 
 def _may_promote_repeated(changes: Sequence[JobUpdate]) -> bool:

@@ -56,6 +56,7 @@ from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
 from .history import TestHistory
+from .kept_marks import TestKeptMarks, TestLargestMarks
 from .listen import TestListen, TestListener
 from .log import TestClearLog, TestLog
 from .marks import TestAwaitedMarks, TestMarks
@@ -141,6 +142,8 @@ __all__ = [
     "TestIdsThatComeBack",
     "TestKeepLast",
     "TestKeptForEver",
+    "TestKeptMarks",
+    "TestLargestMarks",
     "TestListen",
     "TestListener",
     "TestLog",

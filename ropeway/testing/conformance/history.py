@@ -22,17 +22,16 @@ class TestHistory:
 
     async def test_failed_attempts_come_oldest_first(self, store: Store) -> None:
         held = await active(store, id="a", attempts=3)
-        await store.settle(QUEUE, [retry(held, reason="one", trace="t1")], now=NOW)
-        await store.settle(
-            QUEUE, [fail(await claim_one(store, worker="worker-2"), reason="two", trace="t2")], now=NOW + 1
-        )
+        await store.settle(QUEUE, [retry(held, reason="one", trace="t1")], now=NOW + 1)
+        again = await claim_one(store, worker="worker-2", now=NOW + 2)
+        await store.settle(QUEUE, [fail(again, reason="two", trace="t2")], now=NOW + 5)
 
         history = await store.history(QUEUE, "a")
 
         assert history is not None
         assert history.failures == [
-            FailedAttempt(1, NOW, WORKER, "one", "t1"),
-            FailedAttempt(2, NOW + 1, "worker-2", "two", "t2"),
+            FailedAttempt(1, NOW + 1, WORKER, "one", "t1", NOW),
+            FailedAttempt(2, NOW + 5, "worker-2", "two", "t2", NOW + 2),
         ]
 
     async def test_stalls_are_limited_by_the_job_s_options(self, store: Store) -> None:
@@ -44,7 +43,8 @@ class TestHistory:
         history = await store.history(QUEUE, "a")
 
         assert history is not None
-        assert [failure.attempt for failure in history.failures] == [3]
+        [failure] = history.failures
+        assert (failure.attempt, failure.started_at, failure.at) == (3, NOW + 2 * LOCK, NOW + 3 * LOCK)
 
     async def test_jobs_do_not_share_a_log(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))

@@ -9,6 +9,7 @@ from ...job.instants import LAST_INSTANT
 from ...job.marks import Mark, Marking, Notice
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
+from ...job.retention import KEEP_COMPLETED, NOT_AT_ALL, Retention
 from ...job.states import FINAL, OPEN, State
 from ...store.commands import Find
 from ...store.contract import Store
@@ -135,7 +136,7 @@ class TestMarks:
         await store.update(QUEUE, updates, now=NOW)
 
         events = [
-            (id, entry.what, {**(entry.detail or {}), **(detail or {})}["n"])
+            (id, entry.what, entry.data_of(detail)["n"])
             for entry in await entries(store)
             if entry.what.startswith("phase-")
             for id, detail in entry.jobs
@@ -165,6 +166,62 @@ class TestMarks:
 
         assert (await read(store, held.id)).marks == (Mark("a", "1", NOW),)
         assert await events_of(store, "phase-completed") == [(held.id, {})]
+
+    @pytest.mark.parametrize("keep", [KEEP_COMPLETED, NOT_AT_ALL])
+    async def test_an_outcome_may_only_announce(self, store: Store, keep: Retention) -> None:
+        """The notices of those that are accepted, before their ends, and once."""
+        for number in range(4):
+            await add_one(store, id=f"job-{number}")
+        held = await claim(store, 4)
+        await write(store, held[0], mark("a"))
+        announcing = Marking(notices=(Notice("phase-completed", '{"phase":"last"}'),))
+        outcomes = [
+            _with(complete(held[0], keep=keep), announcing),
+            _with(complete(held[1], token=FOREIGN, keep=keep), announcing),
+            complete(held[2], keep=keep),
+            _with(complete(held[3], keep=keep), announcing),
+        ]
+
+        for _ in range(2):
+            await store.settle(QUEUE, outcomes, now=NOW)
+
+        events = [
+            (id, entry.what)
+            for entry in await entries(store)
+            if entry.what in ("phase-completed", "complete")
+            for id, _ in entry.jobs
+        ]
+        assert {job.id: [what for id, what in events if id == job.id] for job in held} == {
+            "job-0": ["phase-completed", "complete"],
+            "job-1": [],
+            "job-2": ["complete"],
+            "job-3": ["phase-completed", "complete"],
+        }
+        if keep is KEEP_COMPLETED:
+            assert (await read(store, "job-0")).marks == (Mark("a", "1", NOW),)
+
+    async def test_an_outcome_may_only_announce_beside_others(self, store: Store) -> None:
+        for number in range(3):
+            await add_one(store, id=f"job-{number}")
+        first, second, third = await claim(store, 3)
+        announcing = Marking(notices=(Notice("phase-completed", '{"phase":"last"}'),))
+
+        outcomes = [
+            _with(complete(first), announcing),
+            _with(fail(second), announcing),
+            _with(hand_back(third), mark("a")),
+        ]
+        await store.settle(QUEUE, outcomes, now=NOW)
+
+        assert sorted(await events_of(store, "phase-completed")) == [
+            (first.id, {"phase": "last"}),
+            (second.id, {"phase": "last"}),
+        ]
+        assert [job.marks for job in await store.get(QUEUE, ["job-0", "job-1", "job-2"]) if job] == [
+            (),
+            (),
+            (Mark("a", "1", NOW),),
+        ]
 
     async def test_a_refused_outcome_writes_none(self, store: Store) -> None:
         held = await active(store)
@@ -218,9 +275,52 @@ class TestMarks:
         await write(store, held, Marking(marks=(Mark("a", "1"), Mark("b", "1"))))
         await store.settle(QUEUE, [fail(held)], now=NOW)
 
-        await store.retry(QUEUE, [job.id], forgets=("b",), now=NOW)
+        await store.retry(QUEUE, [job.id], marking=Marking(forgets=("b",)), now=NOW)
 
         assert (await claim_one(store)).marks == (Mark("a", "1", NOW),)
+
+    async def test_jobs_that_are_updated_together_share_what_they_share(self, store: Store) -> None:
+        """Marks, progress and notices that all have, or each for itself; a stale token among them changes nothing."""
+        for number in range(5):
+            await add_one(store, id=f"job-{number}")
+        held = await claim(store, 5)
+        await write(store, held[0], Marking((Mark("a", "0"), Mark("b", "0"))))
+        started, done = Notice("phase-started", '{"n":1}'), Notice("phase-completed", '{"n":1}')
+        shared = Marking((Mark("a", "1"),), notices=(done, started))
+        own = Marking((Mark("a", '"own"'), Mark("c", "2")), ("b",), (done, started))
+
+        answers = await store.update(
+            QUEUE,
+            [
+                JobUpdate(held[0].id, held[0].token, progress="33", marking=own),
+                JobUpdate(held[1].id, held[1].token, progress="33", marking=shared),
+                JobUpdate(held[2].id, FOREIGN, progress="33", marking=shared),
+                JobUpdate(held[3].id, held[3].token, progress="67", marking=shared),
+                JobUpdate(held[4].id, held[4].token, progress="67"),
+            ],
+            now=NOW + 1,
+        )
+
+        assert [answer.verdict for answer in answers] == ["done", "done", "lost", "done", "done"]
+        jobs = [await read(store, job.id) for job in held]
+        assert [job.progress for job in jobs] == ["33", "33", None, "67", "67"]
+        one = Mark("a", "1", NOW + 1)
+        assert [job.marks for job in jobs] == [
+            (Mark("a", '"own"', NOW + 1), Mark("c", "2", NOW + 1)),
+            (one,),
+            (),
+            (one,),
+            (),
+        ]
+        told = ["job-0", "job-1", "job-3"]
+        assert sorted(await events_of(store, "phase-started")) == [(id, {"n": 1}) for id in told]
+        assert sorted(await events_of(store, "phase-completed")) == [(id, {"n": 1}) for id in told]
+        assert sorted(await events_of(store, "progress")) == [
+            *(("job-0", {"progress": 33}), ("job-1", {"progress": 33})),
+            *(("job-3", {"progress": 67}), ("job-4", {"progress": 67})),
+        ]
+        await store.settle(QUEUE, [hand_back(job) for job in held], now=NOW + 1)
+        assert [job.marks for job in await claim(store, 5)] == [job.marks for job in jobs]
 
     async def test_many_marks_of_many_jobs(self, store: Store) -> None:
         for number in range(3):

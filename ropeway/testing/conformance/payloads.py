@@ -41,6 +41,8 @@ TEXTS: Final[dict[str, str]] = {
 VALUES: Final[dict[str, object]] = {
     "a NUL": "a\x00b",
     "a large integer": 2**63 + 1,
+    "an integer beyond 64 bits": [2**64, -(2**63) - 1],
+    "a thousand digits": 10**999,
     "nested": {"a": [1, 2.5, None, True, {"b": "é"}], "": []},
     "minus zero": -0.0,
     "false": False,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ...job.marks import Mark, Marking, Notice
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, JobUpdate, StallRules
@@ -102,3 +103,42 @@ class TestRetryByHand:
         await store.retry(QUEUE, [job.id], now=NOW)
 
         assert await events_of(store, "retry by hand") == [(job.id, {})]
+
+    async def test_it_deletes_and_writes_marks_in_the_same_step(self, store: Store) -> None:
+        held = await active(store)
+        before = Marking((Mark("a", "1"), Mark("b", "1"), Mark("c", "1")))
+        await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=before)], now=NOW)
+        await store.settle(QUEUE, [fail(held)], now=NOW)
+
+        marking = Marking((Mark("b", "2"), Mark("d", "2")), ("a", "b", "missing"), (Notice("phase-started"),))
+        await store.retry(QUEUE, [held.id], marking=marking, now=NOW + 5)
+
+        expected = (Mark("b", "2", NOW + 5), Mark("c", "1", NOW), Mark("d", "2", NOW + 5))
+        assert (await read(store, held.id)).marks == expected
+        assert (await claim_one(store, now=NOW + 5)).marks == expected
+        assert await events_of(store, "phase-started") == []
+
+    async def test_it_marks_jobs_that_had_no_marks(self, store: Store) -> None:
+        jobs = [await completed(store), await failed(store)]
+
+        await store.retry(QUEUE, [job.id for job in jobs], marking=Marking((Mark("a", "1"),)), now=NOW)
+
+        for _ in jobs:
+            held = await claim_one(store)
+            assert held.marks == (Mark("a", "1", NOW),)
+            assert (await read(store, held.id)).marks == held.marks
+
+    async def test_it_writes_large_marks(self, store: Store) -> None:
+        job = await completed(store)
+        large = tuple(Mark(f"mark-{number}", f'"{"é" * 3_000}"') for number in range(3))
+
+        await store.retry(QUEUE, [job.id], marking=Marking(large, ("missing",)), now=NOW)
+
+        assert (await claim_one(store)).marks == tuple(Mark(mark.name, mark.value, NOW) for mark in large)
+
+    async def test_a_job_that_is_refused_gets_no_marks(self, store: Store) -> None:
+        held = await active(store)
+
+        await store.retry(QUEUE, [held.id, "nobody"], marking=Marking((Mark("a", "1"),)), now=NOW)
+
+        assert (await read(store, held.id)).marks == ()

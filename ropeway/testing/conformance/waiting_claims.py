@@ -22,6 +22,8 @@ from .listen import SOON, Step, calm
 
 LONG: Final[Milliseconds] = 60_000
 FOR_AGES: Final = 10_000 * DAY
+IN_TIME: Final = 10.0
+"""Seconds in which a claim finds a job that is due, and before which no store looks again without a reason."""
 
 
 def waiting_request(limit: int = 1, *, wait: Milliseconds = LONG, token: str = "mine", **request: object) -> Claim:
@@ -149,6 +151,21 @@ class TestWaitingClaim:
         await store.add([[new_job("a", delay=50)]])
 
         assert [job.id for job in (await soon(claiming)).jobs] == ["a"]
+
+    async def test_a_delay_that_its_listener_was_woken_for_before_is_served_when_due(self, store: Store) -> None:
+        """As by a worker whose last job postpones itself: no claim has seen the delay that the wake told of."""
+        listener = store.listen("jobs", [QUEUE], WORKER)
+        await calm(listener)
+        waiting = asyncio.create_task(listener.wait(SOON))
+        assert (await store.claim(claim_request())).jobs == []
+        listener.interrupt()
+        await waiting
+
+        await store.add([[new_job("a", delay=200)]])
+
+        claimed = await asyncio.wait_for(store.claim(waiting_request()), IN_TIME)
+        assert [job.id for job in claimed.jobs] == ["a"]
+        listener.close()
 
     async def test_its_answer_tells_how_long_it_waited(self, store: Store) -> None:
         began = asyncio.get_running_loop().time()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+from html import escape
 from urllib.parse import quote, urlencode
 
 import pytest
 
-from ropeway import Queue, Unrecoverable, Webhook, Worker
+from ropeway import JobFailed, Phase, Pipeline, Queue, Unrecoverable, Webhook, Worker
 from ropeway.server.dashboard.filters import SCAN
 from ropeway.server.dashboard.pages import failures
 from ropeway.testing.factories import new_job
+from tests.patience import PATIENCE
 from tests.server.conftest import until
 
 from .conftest import SAME_SITE
 from .filling import fill
+
+PHASE = "<b>process & count</b>"
 
 
 def ids_in(page):
@@ -181,6 +185,83 @@ async def test_one_job_is_shown_and_moved(store, pages):
     assert (counts["waiting"], counts["delayed"]) == (3, 0)
     await pages.post(f"{path}/remove")
     assert (await pages.get(path)).status_code == 404
+
+
+async def test_a_finished_job_runs_again_from_a_phase_that_is_chosen(store, pages, visit, make_token):
+    queue, calls = Queue("imports", store=store), []
+
+    async def phase(job, ctx):
+        calls.append(ctx.name)
+        if calls == ["fetch", PHASE]:
+            raise Unrecoverable("no luck")
+
+    pipeline = Pipeline([Phase(name, phase) for name in ("fetch", PHASE, "upload")])
+    job = await queue.task(pipeline, name="import").add()
+    path = f"/queues/imports/jobs/{job.id}"
+    assert "from_phase" not in (await pages.get(path)).text, "it has not run yet"
+    async with Worker(queue):
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+    page = (await pages.get(path)).text
+
+    [select] = re.findall(r'<label>Run again from phase <select name="from_phase".*?</select></label>', page)
+    assert re.findall("<option( selected)?>(.*?)</option>", select) == [
+        ("", "fetch"),
+        (" selected", escape(PHASE)),
+        ("", "upload"),
+    ]
+    assert (await pages.post(f"{path}/retry", data={"from_phase": "none"})).status_code == 422
+    assert (await pages.post(f"{path}/retry", data={"from_phase": "fetch"})).status_code == 303
+    async with Worker(queue):
+        await job.result(timeout=PATIENCE)
+    assert calls == ["fetch", PHASE, "fetch", PHASE, "upload"]
+    assert "<option selected>fetch</option>" in (await pages.get(path)).text, "all are completed: from the first"
+
+    # Last: once there is a token, the pages ask for one.
+    async with visit(headers=SAME_SITE | await make_token("viewer")) as client:
+        assert "from_phase" not in (await client.get(path)).text
+
+
+async def test_phases_have_their_progress_times_and_results(store, pages):
+    queue = Queue("imports", store=store)
+
+    async def fetch(job, ctx):
+        await ctx.progress(50)
+        return ["three", "rows"]
+
+    async def count(job, ctx):
+        await ctx.progress(25)
+        raise Unrecoverable("no luck")
+
+    async with Worker(queue, {"import": Pipeline([Phase("fetch", fetch), Phase("count", count)])}):
+        job = await queue.add("import")
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+    page = (await pages.get(f"/queues/imports/jobs/{job.id}")).text
+
+    [phases] = re.findall(r'<section id="phases".*?</table>', page, re.DOTALL)
+    [_, fetched, counted] = [re.findall("<td.*?>(.*?)</td>", row) for row in phases.split("<tr>")[1:]]
+    assert "completed" in fetched[1]
+    assert "failed" in counted[1]
+    assert [fetched[2], counted[2]] == ["", "25 %"], "how far a completed phase reported to be says nothing"
+    assert all(took.endswith((" ms", " s")) for took in (fetched[4], counted[4]))
+    assert "[&#34;three&#34;,&#34;rows&#34;]" in fetched[5].replace(", ", ",")
+    assert "no luck" in counted[5]
+
+
+async def test_a_job_that_waits_for_a_signal_alone_is_due_when_it_is_woken(store, pages):
+    async def approve(job):
+        await job.wait_for("approval")
+
+    queue = Queue("orders", store=store)
+    async with Worker(queue, {"approve": approve}):
+        job = await queue.add("approve")
+        await until(lambda: is_delayed(job))
+    assert "<dt>Due</dt><dd>when it is woken</dd>" in (await pages.get(f"/queues/orders/jobs/{job.id}")).text
+
+
+async def is_delayed(job):
+    return await job.state() == "delayed"
 
 
 async def test_the_delivery_of_a_webhook_is_shown_and_sent_again(store, pages, visit, make_token):

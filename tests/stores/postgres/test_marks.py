@@ -99,7 +99,7 @@ async def test_marks_in_the_row_and_beyond_it_are_one_set(store: PostgresStore, 
         await each.settle(QUEUE, [replace(retry(held), marking=Marking(forgets=("a",)))], now=NOW)
         again = await claim_one(each)
         await each.settle(QUEUE, [complete(again)], now=NOW)
-        await each.retry(QUEUE, ["job"], forgets=("f", "g"), now=NOW)
+        await each.retry(QUEUE, ["job"], marking=Marking((Mark("h", LONG),), ("f", "g")), now=NOW)
         seen.append((again.marks, (await read(each, "job")).marks))
 
     assert seen[0] == seen[1]
@@ -178,7 +178,53 @@ class TestTransactions:
         assert [(mark.name, mark.value) for mark in (await read(store, held.id)).marks] == [("a", '"\\u0000"')]
 
 
+_TOUCHED: Final = """
+    SELECT coalesce(sum(seq_scan + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd + n_tup_del), 0)::integer
+    FROM pg_stat_xact_user_tables WHERE schemaname || '.' = 'ropeway.' AND relname = 'mark'
+"""
+_CALLED: Final = """
+    SELECT array_agg(called.name) FROM (
+        SELECT regexp_replace(funcname, '_[0-9a-f]{8}$', '') AS name FROM pg_stat_xact_user_functions
+        WHERE schemaname || '.' = 'ropeway.'
+    ) AS called
+    WHERE called.name LIKE '%mark%' OR called.name = 'settle'
+"""
+"""Functions of marks that were called; and one more, to see that calls are counted."""
+
+
 class TestCost:
+    async def test_a_plain_job_pays_nothing_for_them(self, store: PostgresStore, other: Other) -> None:
+        """Through progress, a retry, another claim and its end: no look at the table, no call, no text in its row."""
+        await add(store, *new_jobs(3))
+        held = await claim(store, 3)
+        ids, token = f"ARRAY[{', '.join(repr(job.id) for job in held)}]", held[0].token
+        tokens, each = f"ARRAY['{token}', '{token}', '{token}']", "array_fill({}, ARRAY[3])"
+        nothing = ", ".join(["NULL"] * 5)
+        retried = ", ".join(
+            [
+                each.format("'retry'::text"),
+                "NULL",
+                each.format("'no luck'::text"),
+                each.format("''::text"),
+                each.format("0::bigint"),
+            ]
+            + [each.format("NULL::bigint")] * 2
+            + [each.format("false"), each.format("1"), "NULL"]
+        )
+        await other.run("SET LOCAL track_functions = 'all'")
+
+        await other.run(f"SELECT ropeway.update_held('{QUEUE}', {ids}, {tokens}, ARRAY['5', '5', '6'], {nothing})")
+        await other.run(
+            f"SELECT ropeway.settle('{QUEUE}', {nothing}, {ids}, {tokens}, {retried}, "
+            "'again', 'w', 3, 1000, NULL, false, false, NULL, NULL, NULL)"
+        )
+        assert await other.ask("SELECT count(*) FROM ropeway.active WHERE token = 'again' AND marks IS NULL") == 3
+        await other.run(f"SELECT ropeway.get('{QUEUE}', {ids})")
+        await other.run(f"SELECT ropeway.remove('{QUEUE}', {ids}, true)")
+
+        assert await other.ask(_TOUCHED) == 0
+        assert await other.ask(_CALLED) == ["settle"]
+
     async def test_marks_are_looked_up_by_their_job(self, store: PostgresStore, other: Other, execute: Execute) -> None:
         """Also if the table was analyzed when it was nearly empty."""
         await add(store, *new_jobs(MARKS + 1))

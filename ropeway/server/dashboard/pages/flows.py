@@ -115,7 +115,7 @@ async def show_flow(visit: Visit) -> Response:
     if record is None:
         raise JobNotFound(queue.name, id)
     limit = MOST if visit.arg("show") == "more" else SHOWN
-    tree = await read_tree(queue, record, DEEPEST, limit, URGENT_FIRST)
+    tree = await read_tree(queue.store, record, DEEPEST, limit, URGENT_FIRST)
     nodes = [*tree.walk()]
     names = sorted({node.queue for node in nodes if visit.principal.reaches(node.queue)})
     assert tree.snapshot is not None, "it was just read"

@@ -12,9 +12,10 @@ from starlette.responses import Response
 from ....client.flow_tree import URGENT_FIRST, FlowNode, node_of, read_tree
 from ....client.found import FoundJob
 from ....client.snapshot import Snapshot
-from ....client.timeline import Step, timeline_of
+from ....client.timeline import TimelineEntry, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
+from ....job.instants import LAST_INSTANT, moment_of
 from ....job.states import FINAL, OPEN
 from ....job.webhooks import DELIVERIES
 from ..copying import as_curl, as_python
@@ -30,8 +31,8 @@ RELATIVES: Final = 8
 """Parents, and children, that are drawn."""
 MOST_EVENTS: Final = 12_000
 """Events of a queue in which those of a job are looked for; beyond, its record alone tells what happened."""
-MOST_STEPS: Final = 500
-"""Moves of the timeline that are shown, the newest."""
+MOST_ENTRIES: Final = 500
+"""Entries of the timeline that are shown, the newest."""
 
 
 async def _job(visit: Visit) -> FoundJob:
@@ -48,7 +49,7 @@ async def show_job(visit: Visit) -> Response:
     history = await queue.history(job.id)
     before = visit.arg("before")
     logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
-    timeline = _moves(await timeline_of(queue, found, history, most=MOST_EVENTS))
+    timeline = _shortened(await timeline_of(queue, found, history, most=MOST_EVENTS))
     children = await queue.children(job.id, limit=CHILDREN) if found.children else None
     family = await _family(visit, job) if found.children or found.parents else None
     summary = await summaries.of(queue)
@@ -67,8 +68,8 @@ async def show_job(visit: Visit) -> Response:
         failures=history.failures,
         lines=[*reversed(logs.lines)],
         older=logs.next,
-        timeline=timeline[-MOST_STEPS:],
-        hidden=max(0, len(timeline) - MOST_STEPS),
+        timeline=timeline[-MOST_ENTRIES:],
+        hidden=max(0, len(timeline) - MOST_ENTRIES),
         children=children,
         family=family,
         delivery=await _delivery(visit, job),
@@ -78,8 +79,16 @@ async def show_job(visit: Visit) -> Response:
         python=as_python(found, data, visit.store.url),
         curl=as_curl(found, data, _base(visit)) if visit.broker.pages is visit.dashboard else "",
         may_retry=found.state in FINAL,
+        next_phase=_next_phase(found),
         may_cancel=found.state in OPEN,
+        due_when_woken=found.due_at == moment_of(LAST_INSTANT),
     )
+
+
+def _next_phase(job: Snapshot) -> str | None:
+    """The first phase that did not complete, or the first of all; None if it has no phases."""
+    unfinished = (phase.name for phase in job.phases if phase.state != "completed")
+    return next(unfinished, job.phases[0].name if job.phases else None)
 
 
 async def _delivery(visit: Visit, job: FoundJob) -> Snapshot | None:
@@ -97,7 +106,7 @@ async def _family(visit: Visit, job: FoundJob) -> Graph:
     [record] = await store.get(job.snapshot.queue, [job.id])
     if record is None:
         raise JobNotFound(job.snapshot.queue, job.id)
-    tree = await read_tree(visit.queue, record, 1, RELATIVES + 1, URGENT_FIRST)
+    tree = await read_tree(visit.queue.store, record, 1, RELATIVES + 1, URGENT_FIRST)
     for child in tree.children:
         # Their own children are for the page of the flow.
         child.hidden = 0
@@ -108,12 +117,12 @@ async def _family(visit: Visit, job: FoundJob) -> Graph:
     return family_graph(tree, parents, visit.principal.reaches)
 
 
-def _moves(steps: list[Step]) -> list[Step]:
+def _shortened(timeline: list[TimelineEntry]) -> list[TimelineEntry]:
     """Of reports of progress in a row the last one."""
     return [
-        step
-        for step, following in zip_longest(steps, steps[1:])
-        if step.name != "progress" or following is None or following.name != "progress"
+        entry
+        for entry, following in zip_longest(timeline, timeline[1:])
+        if entry.name != "progress" or following is None or following.name != "progress"
     ]
 
 

@@ -51,7 +51,7 @@ def promote_due(step: Step, queue: QueueData) -> int:
 
 def mark_alone(queue: QueueData, job: JobRecord, *, alone: bool) -> None:
     """Marks a job as running alone, if it stalled before: for other jobs the mark is never read."""
-    queue.afterwards(queue.mark, job.id, job.token if alone and job.stalled_count else None)
+    queue.afterwards(queue.set_alone, job.id, job.token if alone and job.stalled_count else None)
 
 
 def _held(queue: QueueData, token: str) -> list[JobRecord]:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from ....job.codec import decode
 from ....job.instants import Instant
 from ....job.marks import Mark, Marking
 from ....job.record import JobRecord
 from ..queue_data import QueueData
 
 
-def marked(queue: QueueData, job: JobRecord, marking: Marking, now: Instant) -> JobRecord:
-    """The job with its new marks, announced; put it into the queue."""
-    for notice in marking.notices:
-        queue.announce(job.id, notice.what, decode(notice.detail))
-    marks = {mark.name: mark for mark in without(job.marks, marking.forgets)}
-    marks |= {mark.name: Mark(mark.name, mark.value, now) for mark in marking.marks}
-    return replace(job, marks=tuple(marks[name] for name in sorted(marks)))
+def announced_marks(queue: QueueData, job: JobRecord, marking: Marking, now: Instant) -> tuple[Mark, ...]:
+    """As `marks_after`; announces what the marking announces."""
+    if marking.notices:
+        queue.announce(job.id, marking.notices)
+    last = queue.marked
+    if last is not None and last[0] is job.marks and last[1] is marking:
+        # Jobs of a pipeline that are updated together share their marks.
+        return last[2]
+    after = marks_after(job, marking, now)
+    queue.marked = job.marks, marking, after
+    return after
 
 
-def without(marks: tuple[Mark, ...], names: tuple[str, ...]) -> tuple[Mark, ...]:
-    return tuple(mark for mark in marks if mark.name not in names)
+def marks_after(job: JobRecord, marking: Marking, now: Instant) -> tuple[Mark, ...]:
+    """The marks that the job has after a marking, sorted by name."""
+    if not marking.marks and not marking.forgets:
+        return job.marks
+    marks = {mark.name: mark for mark in job.marks}
+    for name in marking.forgets:
+        marks.pop(name, None)
+    for mark in marking.marks:
+        marks[mark.name] = Mark(mark.name, mark.value, now)
+    return tuple(map(marks.__getitem__, sorted(marks)))

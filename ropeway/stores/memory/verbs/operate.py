@@ -15,7 +15,7 @@ from ..step import Step
 from .answers import DONE, MISSING, REFUSED
 from .ending import conclude, drop, end, keep_of_failed, revoke
 from .flows import failed_children
-from .marking import without
+from .marking import marks_after
 
 
 def cancel(step: Step, command: Cancel) -> list[Answer]:
@@ -46,9 +46,10 @@ def retry(step: Step, command: Retry) -> list[Answer]:
             # A job with two parents may come twice.
             if step.queue(next_job.queue).jobs[next_job.id].state in FINAL:
                 again += _retry(step, next_job, reset=command.reset)
-        if command.forgets:
-            retried = step.queue(job.queue).jobs[job.id]
-            step.queue(job.queue).put(replace(retried, marks=without(retried.marks, command.forgets)))
+        if command.marking is not None:
+            queue = step.queue(job.queue)
+            retried = queue.jobs[job.id]
+            queue.amend(replace(retried, marks=marks_after(retried, command.marking, step.now)))
         return True
 
     return _each(step.queue(command.queue), command.ids, act)

@@ -19,7 +19,7 @@ from ..step import Step
 from .add import add_bundles
 from .answers import DONE, LOST, MISSING, REFUSED
 from .claim import mark_alone
-from .marking import marked
+from .marking import announced_marks
 from .storing import promote_one
 
 
@@ -92,13 +92,15 @@ def _apply(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> N
         queue.afterwards(queue.histories.write, job.id, step.now, tuple(update.log), update.keep_logs)
     if update.alone is not None and job.state == "active":
         mark_alone(queue, job, alone=update.alone)
-    if update.progress is not None or update.data is not None:
-        progress = job.progress if update.progress is None else update.progress
-        data = job.data if update.data is None else update.data
-        job = replace(job, progress=progress, data=data)
-        queue.put(job)
-    if update.marking is not None:
-        job = marked(queue, job, update.marking, step.now)
-        queue.put(job)
-        if update.token is None and queue.awaited_marks.get(job.id) in {mark.name for mark in update.marking.marks}:
+    marking = update.marking
+    job = replace(
+        job,
+        progress=job.progress if update.progress is None else update.progress,
+        data=job.data if update.data is None else update.data,
+        marks=job.marks if marking is None else announced_marks(queue, job, marking, step.now),
+    )
+    queue.amend(job)
+    if marking is not None and update.token is None:
+        awaited = queue.awaited_marks.get(job.id)
+        if any(mark.name == awaited for mark in marking.marks):
             promote_one(step, job)

@@ -20,7 +20,7 @@ from .add import add_bundles
 from .answers import DONE, LOST, MISSING
 from .claim import claim
 from .ending import conclude, end, judge
-from .marking import marked
+from .marking import announced_marks
 
 
 def settle(step: Step, command: Settle) -> Settled:
@@ -42,8 +42,8 @@ def _settle_one(step: Step, queue: QueueData, outcome: Outcome) -> Answer:
         queue.entry("lock-lost").append((job.id, {"move": outcome.move}))
         return LOST[job.state]
     if outcome.marking is not None:
-        job = marked(queue, job, outcome.marking, step.now)
-        queue.put(job)
+        marks = announced_marks(queue, job, outcome.marking, step.now)
+        job = job if marks is job.marks else replace(job, marks=marks)
     _move(step, queue, job, outcome)
     if outcome.adds:
         add_bundles(step, [[new] for new in outcome.adds])
@@ -109,7 +109,7 @@ def _give_back(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -
 def _note_failure(queue: QueueData, job: JobRecord, outcome: Outcome, now: Instant) -> str:
     failure = outcome.failure
     reason, trace = (failure.reason, failure.trace) if failure else (UNKNOWN_REASON, "")
-    attempt = FailedAttempt(job.attempts_started, now, job.worker, reason, trace)
+    attempt = FailedAttempt(job.attempts_started, now, job.worker, reason, trace, job.started_at)
     queue.afterwards(queue.histories.fail, job.id, attempt, outcome.stack_traces)
     return reason
 

@@ -73,7 +73,7 @@ def _stall(step: Step, queue: QueueData, job: JobRecord, rules: StallRules) -> b
         counts_as_attempt=rules.counts_as_attempt,
     )
     reason = stall_reason(verdict, job.worker, job.renewed_at, rules.ends)
-    attempt = FailedAttempt(job.attempts_started, step.now, job.worker, reason)
+    attempt = FailedAttempt(job.attempts_started, step.now, job.worker, reason, "", job.started_at)
     queue.afterwards(queue.histories.fail, job.id, attempt, options.stack_traces)
     stalled = replace(
         job,

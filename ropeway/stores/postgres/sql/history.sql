@@ -9,7 +9,8 @@ LANGUAGE sql STABLE AS $$
         (
             SELECT json_agg(
                 json_build_object(
-                    'attempt', f.attempt, 'at', f.at, 'worker', f.worker, 'reason', f.reason, 'trace', f.trace
+                    'attempt', f.attempt, 'started_at', f.started_at, 'at', f.at, 'worker', f.worker, 'reason', f.reason,
+                    'trace', f.trace
                 ) ORDER BY f.number
             ) FROM ropeway.failure AS f WHERE f.seq = abs(p.ord)
         )::text,

@@ -1,8 +1,9 @@
 -- Moves finished jobs to waiting. A parent that was not released is retried with the children that failed, at any depth.
--- Takes the queue, ids, whether to reset their counters, the names of marks that they lose (null: none), the instant, and whether it may notify.
+-- Takes the queue, ids, whether to reset their counters, the marks that they get and lose (see `write_held`; null:
+-- none), the instant, and whether it may notify.
 -- Returns two letters for each (the verdict and the state before), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.retry(
-    queue_name text, ids text[], resets boolean, forgets text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    queue_name text, ids text[], resets boolean, marks text, at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -41,12 +42,12 @@ BEGIN
             CONTINUE;
         END IF;
         letters := letters || 'd' || ropeway.state_letter(job.state);
-        IF forgets IS NOT NULL THEN
-            DELETE FROM ropeway.mark AS m WHERE m.number = job.older_marks AND m.name = ANY (forgets);
-            -- Null if it has none.
-            job.marks := job.marks || ',[' || instant || (
-                SELECT string_agg(',' || to_json(each) || ',null', '') FROM unnest(forgets) AS each
-            ) || ']';
+        IF marks IS NOT NULL THEN
+            job.marks := concat_ws(',', job.marks, '[' || instant || ',' || marks || ']');
+            IF octet_length(job.marks) > {{MARKS_IN_ROW}} THEN
+                PERFORM ropeway.store_marks(queue_id, job.id, job.marks);
+                job.marks := NULL;
+            END IF;
         END IF;
         IF job.family IS NOT NULL AND NOT has_locked_families THEN
             -- All of them, in the order that all calls keep to.

@@ -2,8 +2,9 @@
 -- Takes the queue; for plain completions their ids (each once, in order), tokens, results (null: none has one), and the
 -- age and count of their retention; for other outcomes the parameters of `settle_each`, or nulls; the jobs to add (see
 -- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); for outcomes of either kind that write marks
--- their ids (in order), tokens and marks (see `write_held`), and what they announce (see `announce`); for each of the other
--- outcomes the name of the mark that its job waits for (null: for none); the instant, and whether it may notify.
+-- or announce something their ids (in order), tokens and marks (see `write_held`; null: they write none), and what they
+-- announce (see `announce`); for each of the other outcomes the name of the mark that its job waits for (null: for none); the
+-- instant, and whether it may notify.
 -- Returns two letters for each plain completion (the verdict and the state before), or null if all were accepted; the
 -- letters of the other outcomes; and the columns of `claim`.
 CREATE OR REPLACE FUNCTION ropeway.settle(
@@ -33,6 +34,9 @@ DECLARE
     judged ropeway.judgement[];
     lowest bigint;
     accepted boolean[];
+    -- Plain completions that write no marks: their notices are known to be accepted when they have ended.
+    announces_late CONSTANT boolean := marked_ids IS NOT NULL AND marks IS NULL AND other_ids IS NULL;
+    notices ropeway.step;
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
@@ -46,7 +50,7 @@ BEGIN
         PERFORM ropeway.lock_with_holders_of(queue.id, done_ids || other_ids, adds);
     END IF;
     -- Each expression is set up again in every call, so plain completions meet few.
-    IF marked_ids IS NOT NULL OR cardinality(other_ids) > 0 THEN
+    IF NOT announces_late AND (marked_ids IS NOT NULL OR cardinality(other_ids) > 0) THEN
         IF
             cardinality(other_ids) > 0 AND (marked_ids IS NOT NULL OR awaited IS NOT NULL OR cardinality(done_ids) > 0)
             OR cardinality(marked_ids) < cardinality(done_ids)
@@ -90,6 +94,17 @@ BEGIN
             s := done.s;
             news := news || done.news;
             done_letters := done.letters;
+        END IF;
+        IF announces_late THEN
+            IF done_letters IS NOT NULL THEN
+                accepted := ARRAY(
+                    SELECT substr(done_letters, 2 * array_position(done_ids, marked.id) - 1, 2) = 'da'
+                    FROM unnest(marked_ids) WITH ORDINALITY AS marked (id, n) ORDER BY marked.n
+                );
+            END IF;
+            notices := ropeway.announce(notices, marked_ids, kinds, details, listed, positions, accepted, instant);
+            s.entries := concat_ws(',', notices.entries, s.entries);
+            s.events := coalesce(s.events, 0) + coalesce(notices.events, 0);
         END IF;
     END IF;
     IF cardinality(other_ids) > 0 THEN

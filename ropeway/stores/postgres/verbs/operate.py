@@ -8,6 +8,7 @@ from ....store.commands import Cancel, Change, ClearLog, Promote, Remove, Retry
 from ....store.values import Answer
 from ..encoding import DEFAULTS
 from ..executor import Executor
+from ..marking import marks_text
 from ..parameters import Parameter, amount, boolean, booleans, numbers, text, texts
 
 
@@ -16,8 +17,8 @@ async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Ans
 
 
 async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
-    forgets = texts(command.forgets or None)
-    return await _each(on, "retry", command.queue, now, texts(command.ids), boolean(command.reset), forgets)
+    marks = text(marks_text(command.marking))
+    return await _each(on, "retry", command.queue, now, texts(command.ids), boolean(command.reset), marks)
 
 
 async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:

@@ -6,10 +6,10 @@ from ....job.events import EVENTS_KEPT
 from ....job.instants import LAST_INSTANT, Instant
 from ....store.answer_codes import answers_of
 from ....store.commands import Add, Claim, Renew, Settle, Tick, Update, Withdraw
-from ....store.values import Added, Answer, Claimed, Settled, Ticked
+from ....store.values import HELD, Added, Answer, Claimed, Settled, Ticked
 from ....store.waiting import end_wait, held_by
 from .. import adding
-from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, claimed_of, request_of
+from ..encoding import DEFAULTS, GIVEN_UP_FOR, claimed_of, request_of
 from ..executor import Executor
 from ..parameters import NULL, boolean, number, text, texts
 from ..scheduling import schedules_of

@@ -1,6 +1,7 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]], and behind that, if
--- there are marks, what `mark_outcomes` takes: the first of the ids were completed, as the completions say ([keep] or
+-- there are marks or notices: what `mark_outcomes` takes, or false, and the notices of completions that write no marks, as lists
+-- of numbers, and of events and their details in turn. The first of the ids were completed, as the completions say ([keep] or
 -- [keep, result], or one number if all are kept alike and have none), the others ended as the outcomes say. If outcomes
 -- add jobs: bases of their queues after the first, and what `read_adds` takes.
 -- Returns an answer code for each id (the verdict and the state before), what was claimed, the numbers of new queues,
@@ -12,7 +13,7 @@
 -- With adds: adds
 -- With marks: marked_outcomes
 -- With rules: leaving, expiry, dedupe
-local now, ids, tokens, completions, outcomes, request, keeps, markings = unpack(cmsgpack.unpack(ARGV[1]))
+local now, ids, tokens, completions, outcomes, request, keeps, markings, notices = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local adds = ARGV[2] and with_adds().read_adds(q, ARGV[2], ARGV[3])
 local base, packed_tokens = q.base, {}
@@ -57,6 +58,19 @@ end
 local stored, last = fields_of(base .. ':runs', ids), #ids - #outcomes
 if markings then
   with_marks().mark_outcomes(q, s, ids, stored, last > 0, unpack(markings))
+end
+for i = 1, notices and #notices or 0 do
+  local numbers, events, told = notices[i][1], notices[i][2], {}
+  for k = 1, #numbers do
+    local number = numbers[k]
+    if stored[number] and is_held(stored[number], s.packed_token(number)) then
+      told[#told + 1] = ids[number]
+    end
+  end
+  local listed = #told > 0 and each(told, 'null')
+  for k = 1, listed and #events or 0, 2 do
+    announce(q, events[k], nil, #told, listed, events[k + 1])
+  end
 end
 local is_plain, complete, packed_token = type(completions) == 'number', s.complete, s.packed_token
 local keep, result = keeps[1], nil

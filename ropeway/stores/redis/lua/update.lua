@@ -1,9 +1,9 @@
 -- Writes down progress, data, log lines and marks of jobs.
--- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, company, marking]]] with false for what is not
--- given; the company of an active job says that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
+-- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, company, marking, notices]]] with false for what
+-- is not given; the company of an active job says that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
 -- children: bases of their queues after the first, and what `read_child_updates` takes.
 -- Returns an answer code for each change, its verdict and the job's state; and the numbers of queues that are new.
--- Uses: announcing, changing, awaited_marks
+-- Uses: announcing, changing, notices, awaited_marks
 -- Rarely: bundles, promotion, repeated_claims
 -- In flows: flows
 -- New flows: child_updates
@@ -45,6 +45,7 @@ local function write_marks(job, change)
   end
   marked[id] = true
   local runs = mark(q, { id }, { run }, { change[8] })
+  note_notices(q, { id }, change[9])
   if #runs > 0 then
     call_with('HSET', base .. ':runs', runs)
   elseif job.state == '{{DELAYED}}' and not change[2] and is_awaited(q, id, change[8]) then

@@ -1,44 +1,48 @@
 -- Writes down progress and marks of running jobs, which are all different.
--- Takes the queue's base; [now, ids, tokens, different changes, for each id which of these it has]; a change is [progress,
--- marking], with false for what is not given.
+-- Takes the queue's base; [now, ids, tokens, different reports, for each id which of these it has, different markings, for each
+-- id which of these it has, or 0]; a report is [progress or false, events and their details in turn].
 -- Returns an answer code for each id, its verdict and the job's state.
--- Uses: marking
+-- Uses: marking, notices
 -- Rarely: jobs
-local now, ids, tokens, changes, which = unpack(cmsgpack.unpack(ARGV[1]))
+local now, ids, tokens, reports, which_report, markings, which_marking = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local stored, answers, packed_tokens = fields_of(q.base .. ':runs', ids), {}, {}
-local progress, marked, runs, markings, number, reported = {}, {}, {}, {}, 0, 0
-for i = 1, #changes do
-  changes[i].ids = {}
+local progress, marked, runs, own, number, reported = {}, {}, {}, {}, 0, 0
+for i = 1, #reports do
+  reports[i].ids = {}
 end
 for i = 1, #ids do
-  local id, run, token, change = ids[i], stored[i], packed_tokens[tokens[i]], changes[which[i]]
+  local id, run, token, report, marking = ids[i], stored[i], packed_tokens[tokens[i]], reports[which_report[i]], which_marking[i]
   if not token then
     token = pack_text(tokens[i])
     packed_tokens[tokens[i]] = token
   end
   if run and is_held(run, token) then
     answers[i] = '{{ACCEPTED}}'
-    if change[1] then
+    if report[1] then
       reported = reported + 2
-      progress[reported - 1], progress[reported] = id, change[1]
-      change.ids[#change.ids + 1] = id
+      progress[reported - 1], progress[reported] = id, report[1]
     end
-    if change[2] then
+    report.ids[#report.ids + 1] = id
+    if marking > 0 then
       number = number + 1
-      marked[number], runs[number], markings[number] = id, run, change[2]
+      marked[number], runs[number], own[number] = id, run, markings[marking]
     end
   else
     answers[i] = rarely().lost_code(q, id)
   end
 end
 call_with('HSET', q.base .. ':progress', progress)
-for i = 1, #changes do
-  if #changes[i].ids > 0 then
-    note(q, changes[i].ids, '{{PROGRESS}}', '{"progress":' .. changes[i][1] .. '}', 0)
+for i = 1, #reports do
+  local report = reports[i]
+  if #report.ids > 0 then
+    if report[1] then
+      note(q, report.ids, '{{PROGRESS}}', '{"progress":' .. report[1] .. '}', 0)
+    end
+    note_notices(q, report.ids, report[2])
   end
 end
-call_with('HSET', q.base .. ':runs', mark(q, marked, runs, markings))
+call_with('HSET', q.base .. ':runs', mark(q, marked, runs, own))
 announce_notices(q)
 close_queue(q)
 return table.concat(answers)

@@ -14,7 +14,7 @@ from ..executor import Executor
 from ..failures import reading
 from ..ids import shortened
 
-_failure: Final = msgspec.msgpack.Decoder(tuple[int, int, str | None, str, str]).decode
+_failure: Final = msgspec.msgpack.Decoder(tuple[int, int, str | None, str, str, int]).decode
 _line: Final = msgspec.msgpack.Decoder(tuple[int, str]).decode
 
 

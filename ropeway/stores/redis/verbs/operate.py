@@ -7,11 +7,13 @@ from typing import Any
 from msgspec.structs import astuple
 
 from ....job.instants import Instant
+from ....job.marks import Marking
 from ....store.commands import Cancel, Change, ClearLog, Promote, Remove, Retry
 from ....store.values import Answer
 from ..encoding import DEFAULTS, answers_of, as_json, bounded, given
 from ..executor import Executor
 from ..ids import all_shortened, shortened
+from ..updating import marking_of
 
 
 async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Answer]:
@@ -21,7 +23,8 @@ async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Ans
 
 
 async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
-    return await _each(on, "retry", command.queue, now, all_shortened(command.ids), command.reset, command.forgets)
+    marks, forgets = marking_of(command.marking or Marking())
+    return await _each(on, "retry", command.queue, now, all_shortened(command.ids), command.reset, marks, forgets)
 
 
 async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:

@@ -49,7 +49,9 @@ CROSS JOIN whole_job ON whole_job.seq = asked.value;
 
 -- statement: failures
 SELECT CAST(json_group_array(
-    json_object('attempt', attempt, 'at', at, 'worker', worker, 'reason', reason, 'trace', trace)
+    json_object(
+        'attempt', attempt, 'started_at', started_at, 'at', at, 'worker', worker, 'reason', reason, 'trace', trace
+    )
 ) AS BLOB)
 FROM (SELECT * FROM failure WHERE seq = :seq ORDER BY number);
 

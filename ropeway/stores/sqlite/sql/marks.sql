@@ -5,6 +5,11 @@
 INSERT INTO mark (seq, name, at, value) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET at = excluded.at, value = excluded.value;
 
+-- statement: write_alike
+-- Takes :seqs (json), :name, :at and :value.
+INSERT INTO mark (seq, name, at, value) SELECT value, :name, :at, :value FROM json_each(:seqs) WHERE true
+ON CONFLICT DO UPDATE SET at = excluded.at, value = excluded.value;
+
 -- statement: forget
 -- Takes seq and name.
 DELETE FROM mark WHERE seq = ? AND name = ?;

@@ -27,8 +27,3 @@ SELECT
 FROM json_each(:seqs) AS asked
 CROSS JOIN finished ON finished.seq = asked.value
 CROSS JOIN job ON job.seq = finished.seq;
-
--- statement: forget_marks
--- Takes :seqs and :names (json).
-DELETE FROM mark
-WHERE seq IN (SELECT value FROM json_each(:seqs)) AND name IN (SELECT value FROM json_each(:names));

@@ -53,13 +53,15 @@ CROSS JOIN active ON active.seq = back.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: remember_failures
--- Takes :now, :failures (json, a list of seq, attempt, worker, reason, trace, how many to keep).
-INSERT INTO failure (seq, number, attempt, at, worker, reason, trace)
+-- Of jobs that are still active. Takes :now, :failures (json, a list of seq, attempt, worker, reason, trace, how many to
+-- keep).
+INSERT INTO failure (seq, number, attempt, started_at, at, worker, reason, trace)
 SELECT
     value ->> 0,
     coalesce((SELECT max(number) FROM failure WHERE seq = value ->> 0), 0) + 1,
-    value ->> 1, :now, value ->> 2, value ->> 3, value ->> 4
-FROM jsonb_each(:failures);
+    value ->> 1, active.started_at, :now, value ->> 2, value ->> 3, value ->> 4
+FROM jsonb_each(:failures)
+CROSS JOIN active ON active.seq = value ->> 0;
 
 -- statement: trim_failures
 DELETE FROM failure

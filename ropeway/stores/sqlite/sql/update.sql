@@ -1,5 +1,16 @@
 -- What handlers, or others, add to jobs.
 
+-- statement: note_held
+-- Takes :seqs (json), :token, :progress or null to keep it, :has (bits to add). Returns a row for each that the token holds.
+UPDATE active SET progress = coalesce(:progress, progress), has = has | :has
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND token = :token
+RETURNING seq;
+
+-- statement: note_marks
+-- Takes :seqs (json).
+UPDATE job SET has = has | {{HAS_MARKS}}
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND has & {{HAS_MARKS}} = 0;
+
 -- statement: note_active
 -- This and the next two take :notes (json, a list of seq, progress or null to keep it, lines ever logged, has).
 UPDATE active SET

@@ -64,7 +64,8 @@ BEGIN
             to_char(to_timestamp(job.renewed_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ended
         );
         PERFORM ropeway.add_failure(
-            abs(job.ord), job.attempts_started, job.worker, job.reason, '', said.stack_traces::integer, instant
+            abs(job.ord), job.attempts_started, job.started_at, job.worker, job.reason, '',
+            said.stack_traces::integer, instant
         );
         PERFORM ropeway.delete_state(job);
         job.token := NULL;

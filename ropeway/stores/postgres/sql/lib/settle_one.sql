@@ -38,7 +38,7 @@ BEGIN
 
     IF move IN ('{{RETRY}}', '{{FAIL}}') THEN
         PERFORM ropeway.add_failure(
-            abs(held.ord), held.attempts_started, held.worker, reason, trace, stack_traces, instant
+            abs(held.ord), held.attempts_started, held.started_at, held.worker, reason, trace, stack_traces, instant
         );
         held.attempts_made := held.attempts_made + 1;
         held.reason := reason;

@@ -277,6 +277,7 @@ CREATE INDEX schedule_due ON ropeway.schedule (queue, next_at, id) WHERE next_at
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE ropeway.failure (
     seq bigint NOT NULL,
+    started_at bigint NOT NULL,
     at bigint NOT NULL,
     number integer NOT NULL,
     attempt integer NOT NULL,

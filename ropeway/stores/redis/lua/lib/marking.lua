@@ -1,20 +1,30 @@
 -- Writes marks of jobs: see lib/stored_marks.lua.
--- Uses: pack, unpack, stored_marks, notices
--- What a marking has: names and values in turn, names of marks to delete, events and their details in turn.
-local MARKS, FORGOTTEN, NOTICES = 1, 2, 3
+-- Uses: pack, unpack, stored_marks
+-- What a marking has: names and values in turn, and names of marks to delete.
+local MARKS, FORGOTTEN = 1, 2
 -- Bytes of marks that are in one text.
 local MOST_PACKED = 4096
+
+-- How the piece of a mark begins, by its name: jobs of one pipeline have the same.
+local mark_keys = {}
+local function mark_key(name)
+  local key = mark_keys[name]
+  if not key then
+    key = '\147' .. pack_text(name)
+    mark_keys[name] = key
+  end
+  return key
+end
 
 -- Makes pieces of the marks of a marking, once for all jobs that share it.
 local function pack_marking(marking, stamp)
   local marks, keys, pieces, place_of = marking[MARKS], {}, {}, {}
   for i = 1, #marks, 2 do
-    local key = '\147' .. pack_text(marks[i])
+    local key = mark_key(marks[i])
     local place = place_of[key] or #keys + 1
     place_of[key], keys[place], pieces[place] = place, key, key .. pack_text(marks[i + 1]) .. stamp
   end
   marking.keys, marking.pieces, marking.known = keys, table.concat(pieces), {}
-  marking.alone = '\221' .. struct.pack('>I4', #keys) .. marking.pieces
 end
 
 -- The pieces of packed marks, and the name of each.
@@ -45,7 +55,7 @@ local function replace_marks(packed, gone, more, number)
 end
 
 -- Packed marks after a marking.
-local function remark(packed, marking)
+local function packed_after(packed, marking)
   local after = marking.known[packed]
   if after then
     return after
@@ -95,26 +105,22 @@ local function marked_run(run)
   return sub(run, 1, MADE - 1) .. char(WITH_MARKS) .. sub(run, MADE + 1)
 end
 
--- Deletes and writes marks of jobs, which are all different, and notes events for `announce_notices`. Puts the runs that
--- jobs get by that into `runs`, and returns them as pairs of id and run.
+-- Deletes and writes marks of jobs, which are all different. Puts the runs that jobs get by that into `runs`, and returns
+-- them as pairs of id and run.
 local function mark(q, ids, runs, markings)
-  local stored, stamp = stored_marks(q, ids, runs), pack_time(q.now)
-  local written, changed, number, new, groups = {}, {}, 0, 0, {}
+  local stamp, stored = pack_time(q.now), stored_marks(q, ids, runs)
+  local written, changed, number, new = {}, {}, 0, 0
   for i = 1, #ids do
     local id, marking, before, after = ids[i], markings[i], stored[i], nil
-    local group = groups[marking]
-    if not group then
+    if not marking.keys then
       pack_marking(marking, stamp)
-      group = {}
-      groups[#groups + 1], groups[marking] = marking, group
     end
-    group[#group + 1] = id
     if before == '' then
       mark_apart(q, id, marking, stamp)
     elseif before then
-      after = remark(before, marking)
-    elseif #marking.keys > 0 then
-      after = marking.alone
+      after = packed_after(before, marking)
+    elseif not before and #marking.keys > 0 then
+      after = '\221' .. struct.pack('>I4', #marking.keys) .. marking.pieces
     end
     if after then
       if #after > MOST_PACKED then
@@ -131,8 +137,5 @@ local function mark(q, ids, runs, markings)
     end
   end
   call_with('HSET', q.base .. ':marks', written)
-  for i = 1, #groups do
-    note_notices(q, groups[groups[i]], groups[i][NOTICES])
-  end
   return changed
 end

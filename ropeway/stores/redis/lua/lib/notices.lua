@@ -33,7 +33,8 @@ local function separate_notices(q)
 end
 
 local function announce_notices(q)
-  local drafts = q.notices or {}
+  -- Jobs that report alike announce several events: the text of their ids is made once.
+  local drafts, listed = q.notices or {}, {}
   q.notices = nil
   for _, groups in ipairs(drafts) do
     local common, jobs = groups[1][2], {}
@@ -41,7 +42,11 @@ local function announce_notices(q)
       common = groups[i][2] == common and common or nil
     end
     for i = 1, #groups do
-      jobs[i] = each(groups[i][1], common and 'null' or groups[i][2])
+      local ids = groups[i][1]
+      if common then
+        listed[ids] = listed[ids] or each(ids, 'null')
+      end
+      jobs[i] = common and listed[ids] or each(ids, groups[i][2])
     end
     announce(q, groups.what, nil, groups.number, table.concat(jobs, ','), common)
   end

@@ -172,6 +172,7 @@ CREATE TABLE failure (
     seq INTEGER NOT NULL,
     number INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
     at INTEGER NOT NULL,
     worker TEXT,
     reason TEXT NOT NULL,

@@ -1,0 +1,80 @@
+"""Results of steps and of gathered jobs: from what functions return to JSON, and back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final, get_type_hints
+
+import msgspec
+
+from ..client.new_jobs import Call
+from ..errors import InvalidInput, InvalidPayload, StepChanged
+from ..job.codec import Json, JsonText, encode
+from ..job.record import JobRecord
+from ..job.shape import Shape
+from ..job.steps import StepResult
+from ..showing import error_text, shown
+
+_ANY: Final[Shape[Any]] = Shape(Any)
+
+
+def result_shape(name: object, function: object) -> Shape[Any]:
+    """How results of a step's function become JSON and back, by its return annotation.
+
+    Refuses what is no function, and a function where the name of the step should be.
+    """
+    if callable(name):
+        called = str(getattr(name, "__name__", ""))
+        begin = f'"{called}", {called}' if called.isidentifier() else "name, function"
+        raise InvalidInput(f"the name of a step comes first, before its function: job.step({begin}, ...)")
+    if not callable(function):
+        problem = f"a step takes a function, and after it the arguments, not {shown(function)}"
+        raise InvalidInput(f"{problem}: job.step(name, function, ...)")
+    try:
+        annotation = get_type_hints(_annotated(function)).get("return", Any)
+        return _ANY if annotation is Any else Shape(annotation)
+    except Exception:  # noqa: BLE001 - names that exist only for type checkers, and annotations of any kind
+        return _ANY
+
+
+def _annotated(function: Any) -> Any:
+    """What has the annotations of a callable: the function of a partial, and of an object its `__call__`."""
+    while isinstance(function, partial):
+        function = function.func
+    call = None if isinstance(function, type) else type(function).__call__
+    return call if inspect.isfunction(call) else function
+
+
+def dump_step(what: str, shape: Shape[Any], result: Any, took: float, size_limit: int) -> tuple[JsonText, Any]:
+    """The result of a step as it is stored, and as it is read back, by this attempt and all later ones."""
+    what = f"result of {what}"
+    plain = encode(shape.dump(result, what), what, size_limit)
+    text = f'{{"result":{plain},"took":{round(took, 4)}}}'
+    try:
+        return text, _load(shape, text)
+    except Exception as error:
+        raise InvalidPayload(what, "$", f"is not of the type that its function says: {error_text(error)}") from error
+
+
+def load_step(step: str, shape: Shape[Any], text: JsonText, record: JobRecord) -> Any:
+    """The result of a step that was stored by an earlier attempt."""
+    try:
+        return _load(shape, text)
+    except Exception as error:
+        raise StepChanged(record.queue, record.id, step, error_text(error)) from error
+
+
+def _load(shape: Shape[Any], text: JsonText) -> Any:
+    return shape.load(msgspec.json.decode(text, type=StepResult).result)
+
+
+def read_results(calls: Iterable[object], results: Iterable[Json]) -> list[Any]:
+    """The results of gathered jobs, of the types that their tasks return; None for a job that was removed."""
+    return [
+        call.read_result(result)
+        if isinstance(call, Call) and call.read_result is not None and result is not None
+        else result
+        for call, result in zip(calls, results, strict=True)
+    ]

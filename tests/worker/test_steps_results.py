@@ -1,0 +1,129 @@
+"""Results of steps: of the type that the function's annotation says, now and in every later attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ropeway import Job, JobFailed, Queue, StepChanged, SyncJob, Worker, in_process
+from ropeway.errors import InvalidPayload
+from tests.patience import PATIENCE
+
+from . import step_handlers
+from .step_handlers import a_number, as_text
+from .step_runs import run
+
+
+@dataclass
+class Row:
+    day: date
+
+
+async def a_row(day: date, text: str = "") -> Row:
+    return Row(day)
+
+
+class Rows:
+    """An object that is called; its fields have annotations too."""
+
+    text: str = ""
+
+    async def __call__(self, day: date) -> Row:
+        return Row(day)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [partial(a_row, text="a"), partial(partial(a_row), text="a"), Rows(), partial(Rows()), Rows().__call__],
+    ids=["partial", "partial of a partial", "object", "partial of an object", "method"],
+)
+async def test_a_callable_keeps_the_type_of_its_function(queue: Queue, function: Callable[..., Any]):
+    seen: list[Any] = []
+
+    async def work(job: Job) -> None:
+        seen.append(await job.step("one", function, date(2024, 2, 29)))
+        if job.attempt == 1:
+            raise RuntimeError("begin again")
+
+    await run(queue, work, attempts=2)
+
+    assert seen == [Row(date(2024, 2, 29))] * 2
+
+
+async def test_arguments_of_the_names_of_options_are_given_by_a_partial(queue: Queue):
+    async def fetch(url: str, *, timeout: float = 0, attempts: int = 0) -> Any:
+        return [url, timeout, attempts]
+
+    async def work(job: Job) -> Any:
+        of_step = await job.step("step's", fetch, "a", timeout=60, attempts=2)
+        of_function = await job.step("function's", partial(fetch, "a", timeout=5, attempts=3), timeout=60)
+        return [of_step, of_function]
+
+    assert await run(queue, work) == [["a", 0, 0], ["a", 5, 3]]
+
+
+async def test_a_result_of_another_type_is_refused_and_not_stored(queue: Queue):
+    async def work(job: Job) -> str:
+        with pytest.raises(InvalidPayload, match=r"result of step 'one' .* Expected `int`, got `str`"):
+            await job.step("one", a_number, "five")
+        return "went on"
+
+    async with Worker(queue, work):
+        job = await queue.add("work")
+        assert await job.result(timeout=PATIENCE) == "went on"
+    assert (await job.refresh()).steps == ()
+
+
+async def test_the_same_in_a_thread(queue: Queue):
+    def work(job: SyncJob) -> str:
+        with pytest.raises(InvalidPayload, match=r"result of step 'one' .* Expected `int`, got `str`"):
+            job.step("one", a_number, "five")
+        return "went on"
+
+    async with Worker(queue, work):
+        job = await queue.add("work")
+        assert await job.result(timeout=PATIENCE) == "went on"
+    assert (await job.refresh()).steps == ()
+
+
+async def other_type(job: Job) -> None:
+    function: Any = a_number if job.attempt == 1 else as_text
+    await job.step("one", function, 5)
+    raise RuntimeError("begin again")
+
+
+def other_type_in_thread(job: SyncJob) -> None:
+    function: Any = a_number if job.attempt == 1 else as_text
+    job.step("one", function, 5)
+    raise RuntimeError("begin again")
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [other_type, other_type_in_thread, in_process(step_handlers.other_type)],
+    ids=["loop", "thread", "process"],
+)
+async def test_a_stored_result_that_does_not_fit_any_more_says_so_and_is_not_retried(queue: Queue, handler: Any):
+    async with Worker(queue, handler):
+        job = await queue.add("work", attempts=5)
+        with pytest.raises(
+            JobFailed, match=r"StepChanged: the stored result of step 'one' .* give the step another name"
+        ):
+            await job.result(timeout=PATIENCE)
+    assert (await job.refresh()).attempts_made == 2
+
+
+async def test_the_error_carries_its_facts(queue: Queue):
+    async def work(job: Job) -> Any:
+        if job.attempt == 1:
+            await other_type(job)
+        with pytest.raises(StepChanged) as refusal:
+            await job.step("one", as_text, 5)
+        return [refusal.value.step, refusal.value.job_id == job.id, refusal.value.problem]
+
+    assert await run(queue, work, attempts=2) == ["one", True, "Expected `str`, got `int`"]

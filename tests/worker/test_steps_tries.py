@@ -1,0 +1,181 @@
+"""Attempts of a step in its place: when it is not tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropeway import Job, JobFailed, Queue, SignalTimeout, SyncJob, Worker, in_process
+from tests.client.fixtures import MakeQueue
+from tests.patience import PATIENCE
+
+from . import step_handlers
+from .step_runs import run
+
+
+class Failing:
+    """Functions that fail, and count their calls."""
+
+    def __init__(self, error: str = "broken") -> None:
+        self.calls = 0
+        self._error = error
+
+    def blocking(self) -> None:
+        self.calls += 1
+        raise RuntimeError(self._error)
+
+    async def on_loop(self) -> None:
+        self.blocking()
+
+
+def fatal_if_hopeless(error: BaseException, job: Any) -> bool | None:
+    return False if "hopeless" in str(error) else None
+
+
+@pytest.mark.parametrize(("error", "calls"), [("hopeless", 1), ("broken", 3)])
+@pytest.mark.parametrize("of_queue", [True, False], ids=["queue", "worker"])
+@pytest.mark.parametrize("place", ["loop", "thread"])
+async def test_classify_decides(make_queue: MakeQueue, error: str, calls: int, of_queue: bool, place: str):
+    queue = make_queue("letters", classify=fatal_if_hopeless) if of_queue else make_queue("letters")
+    failing = Failing(error)
+
+    async def on_loop(job: Job) -> None:
+        await job.step("fails", failing.on_loop, attempts=3)
+
+    def in_thread(job: SyncJob) -> None:
+        job.step("fails", failing.blocking, attempts=3)
+
+    options: Any = {} if of_queue else {"classify": fatal_if_hopeless}
+    async with Worker(queue, on_loop if place == "loop" else in_thread, **options):
+        job = await queue.add("work")
+        with pytest.raises(JobFailed, match=error):
+            await job.result(timeout=PATIENCE)
+
+    assert failing.calls == calls
+
+
+@pytest.mark.parametrize(("error", "calls"), [("hopeless", 1), ("broken", 3)])
+async def test_classify_decides_for_a_process(queue: Queue, tmp_path: Path, error: str, calls: int):
+    notes = tmp_path / "notes"
+    async with Worker(queue, in_process(step_handlers.try_a_step), classify=fatal_if_hopeless):
+        job = await queue.add("work", [str(notes), error])
+        with pytest.raises(JobFailed, match=error):
+            await job.result(timeout=PATIENCE)
+
+    assert notes.read_text().count("tried") == calls
+
+
+async def test_a_discarded_job_tries_no_more(queue: Queue):
+    failing = Failing()
+
+    async def work(job: Job) -> None:
+        def discard() -> None:
+            job.discard()
+            failing.blocking()
+
+        await job.step("fails", discard, attempts=3)
+
+    with pytest.raises(JobFailed, match="broken"):
+        await run(queue, work, attempts=3)
+    assert failing.calls == 1
+
+
+async def test_a_discarded_job_tries_no_more_in_a_thread(queue: Queue):
+    failing = Failing()
+
+    def work(job: SyncJob) -> None:
+        def discard() -> None:
+            job.discard()
+            failing.blocking()
+
+        job.step("fails", discard, attempts=3)
+
+    with pytest.raises(JobFailed, match="broken"):
+        await run(queue, work, attempts=3)
+    assert failing.calls == 1
+
+
+async def test_a_wait_that_is_over_is_not_tried_again(queue: Queue):
+    tries: list[int] = []
+
+    async def work(job: Job) -> None:
+        async def too_late() -> None:
+            tries.append(1)
+            raise SignalTimeout(queue.name, job.id, "payment")
+
+        await job.step("waits", too_late, attempts=3)
+
+    async with Worker(queue, work, classify=lambda error, job: "retry"):
+        job = await queue.add("work")
+        with pytest.raises(JobFailed, match="SignalTimeout"):
+            await job.result(timeout=PATIENCE)
+    assert tries == [1]
+
+
+async def test_a_cancelled_job_tries_no_more_in_a_thread(queue: Queue):
+    failing, entered, ended = Failing(), threading.Event(), threading.Event()
+
+    def work(job: SyncJob) -> None:
+        def fail_when_cancelled() -> None:
+            entered.set()
+            while not job.cancelled:
+                ended.wait(0.01)
+            failing.blocking()
+
+        try:
+            job.step("fails", fail_when_cancelled, attempts=5)
+        finally:
+            ended.set()
+
+    async with Worker(queue, work):
+        job = await queue.add("work")
+        assert await asyncio.to_thread(entered.wait, PATIENCE)
+        await job.cancel()
+        assert await asyncio.to_thread(ended.wait, PATIENCE)
+
+    assert failing.calls == 1
+
+
+class TestStepsThatDoNotStop:
+    """A step that ignores its timeout is given up with its job, as a phase or a handler would be."""
+
+    @pytest.mark.parametrize("kind", ["on the loop", "in a thread"])
+    async def test_its_slot_is_replaced(self, queue: Queue, kind: str):
+        opened, thread_opened = asyncio.Event(), threading.Event()
+
+        async def stubborn() -> str:
+            while not opened.is_set():
+                try:
+                    await opened.wait()
+                except asyncio.CancelledError:
+                    continue
+            return "late"
+
+        def blocking() -> str:
+            thread_opened.wait()
+            return "late"
+
+        async def bad(job: Job) -> str:
+            function: Any = stubborn if kind == "on the loop" else blocking
+            return await job.step("hang", function, timeout=0.05, attempts=3)
+
+        async def good(job: Job) -> str:
+            return "fine"
+
+        try:
+            async with Worker(queue, {"bad": bad, "good": good}, concurrency=1, cancel_grace=0.05) as worker:
+                job = await queue.add("bad")
+                with pytest.raises(JobFailed, match=r"AttemptTimeout.*0\.05 s"):
+                    await job.result(timeout=PATIENCE)
+                assert worker.leaked == 1
+                assert await (await queue.add("good")).result(timeout=PATIENCE) == "fine"
+                opened.set()
+                thread_opened.set()
+        finally:
+            thread_opened.set()
+
+        assert (await job.refresh()).steps == ()
