@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Any, Final
@@ -103,7 +103,8 @@ async def run_server(
             who = "with tokens" if has_tokens and not no_auth else "without tokens, for this machine alone"
             log.info("serving %s at %s (%s)", app.store.url, found.url, who)
             if given.get("browse"):
-                await asyncio.to_thread(webbrowser.open, found.url)
+                # Some browsers return only when they are closed: the server must be able to end before.
+                threading.Thread(target=webbrowser.open, args=(found.url,), daemon=True).start()
             await end
     log.info("stopped")
 

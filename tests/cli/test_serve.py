@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -27,30 +29,51 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("command", ["serve", "dashboard"])
-def test_it_serves_until_it_is_asked_to_end(url: str, command: str, tmp_path: Path):
-    browser = tmp_path / "browser"
-    browser.write_text('#!/bin/sh\necho "opened $1" >&2\n')
-    browser.chmod(0o755)
+@contextlib.contextmanager
+def server(command: str, url: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server that runs, and its address, which is the first thing that it says."""
     with subprocess.Popen(
         [*ROPEWAY, command, "--port", "0", "--url", url],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "BROWSER": str(browser)},
+        env={**os.environ, **environment},
     ) as process:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
             found = re.search(r"http://127\.0\.0\.1:\d+", line)
             assert found, line
-            assert httpx.get(f"{found[0]}/readyz").json()["status"] == "ok"
-            assert "No jobs yet" in httpx.get(found[0]).text
-            process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=PATIENCE)
+            yield process, found[0]
         finally:
             process.kill()
+
+
+def ask_to_end(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "Traceback" in errors) == (0, False)
-    assert (f"opened {found[0]}\n" in errors) == (command == "dashboard")
+
+
+def test_it_serves_until_it_is_asked_to_end(url: str):
+    with server("serve", url) as (process, address):
+        assert httpx.get(f"{address}/readyz").json()["status"] == "ok"
+        assert "No jobs yet" in httpx.get(address).text
+        ask_to_end(process)
+
+
+def test_the_dashboard_opens_a_browser_and_ends_before_it(url: str, tmp_path: Path):
+    opened = tmp_path / "opened"
+    os.mkfifo(opened)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$$ $1" > {opened}\nexec sleep 600 2>&-\n')
+    browser.chmod(0o755)
+    with server("dashboard", url, BROWSER=str(browser)) as (process, address):
+        pid, shown = opened.read_text().split()
+        try:
+            assert shown == address
+            ask_to_end(process)
+        finally:
+            os.kill(int(pid), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--insecure-no-auth"]])  # noqa: S104
