@@ -26,7 +26,7 @@ class JobRun:
     It is made when it is first needed: most jobs have none.
     """
 
-    __slots__ = ("_calls", "_job", "_marks", "first_start", "phase")
+    __slots__ = ("_calls", "_job", "_marks", "first_start", "phase", "unconfirmed")
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -36,6 +36,8 @@ class JobRun:
         """The phase of its pipeline that runs now."""
         self.first_start: FirstStart | None = None
         """The start of its first phase; set until the store has confirmed it, or a later update."""
+        self.unconfirmed: Marking | None = None
+        """The end of one phase and the start of the next, while they are being written."""
 
     @property
     def marks(self) -> AttemptMarks:
@@ -101,6 +103,16 @@ class JobRun:
             self.first_start = None
         else:
             await self.update(change)
+
+    def unstored(self) -> Marking | None:
+        """Starts and ends of phases that the store has not confirmed: an outcome takes them along."""
+        start, later = self.first_start, self.unconfirmed
+        marking = None
+        if start is not None:
+            marking = start.marking if start.withdraw() else _unannounced(start.marking)
+        if later is not None:
+            marking = _unannounced(later) if marking is None else marking.then(_unannounced(later))
+        return marking
 
     def write_marks(self, *marks: Mark) -> Coroutine[Any, Any, Answer]:
         """Stores results of steps. Applications call `job.step`."""
@@ -200,3 +212,8 @@ class JobRun:
 
 def _has_notices(change: JobUpdate) -> bool:
     return change.marking is not None and bool(change.marking.notices)
+
+
+def _unannounced(marking: Marking) -> Marking:
+    """The marks of an update that is under way, and announces them."""
+    return Marking(marking.marks, marking.forgets)

@@ -74,10 +74,7 @@ class OutcomeRules:
                 return None
             case "shutdown" | "lost", _:
                 # A lock that seemed lost may still hold: then the job waits again, and has used no attempt.
-                # A start that was sent with the end of its phase may be stored: written again, it would undo that end.
-                start = job.run.first_start
-                marking = None if start is None or start.is_withdrawn else _unstored_start(job)
-                return Outcome(job.id, job.token, "hand back", marking=marking)
+                return Outcome(job.id, job.token, "hand back", marking=job.run.unstored())
             case "timeout", asyncio.CancelledError():
                 error = self.overtime(job)
             case _, Postponed():
@@ -197,18 +194,8 @@ def _failed_phase(job: Job, failure: Failure) -> Marking | None:
     phase = job.run.phase
     if phase is None:
         return None
-    started = _unstored_start(job)
-    ending = failed(phase, failure.reason)
-    return ending if started is None else started.then(ending)
-
-
-def _unstored_start(job: Job) -> Marking | None:
-    """The start of the first phase, which the outcome takes along if it is not known to be stored."""
-    start = job.run.first_start
-    if start is None:
-        return None
-    start.withdraw()
-    return start.change.marking
+    unstored, ending = job.run.unstored(), failed(phase, failure.reason)
+    return ending if unstored is None else unstored.then(ending)
 
 
 def _guarded(classify: Classify) -> Classify:

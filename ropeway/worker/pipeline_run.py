@@ -119,24 +119,26 @@ class PipelineRun(Parkable):
         else:
             marking = before.ended_before_next(self._text)
         self._add(marking.marks)
-        job = self.job
+        job, run = self.job, self._run
+        # From here on it is this phase that a timeout strikes.
+        run.phase, run.unconfirmed = phase.name, marking
         can_park = self._may_park
-        if (start := self._run.first_start) is not None:
+        if (start := run.first_start) is not None:
             if start.withdraw():
                 self._unsent = None
-                if not (start.is_sent and await self._run.has_stored(start)):
-                    marking = self._pipeline.joined(start.marking, marking)
+                run.unconfirmed = self._pipeline.joined(start.marking, marking)
+                if not (start.is_sent and await run.has_stored(start)):
+                    marking = run.unconfirmed
             can_park = can_park and start.done()
         change = JobUpdate(job.id, job.token, progress=phase.overall_text, marking=marking)
         answer = await self.update(change) if can_park else None
         if answer is None:
-            answer = await self._run.update(change, is_repeat=can_park)
+            answer = await run.update(change, is_repeat=can_park)
         if answer.verdict != "done":
             raise LockLost(job.queue.name, job.id)
-        self._run.first_start = None
+        run.first_start = run.unconfirmed = None
         if job.signal is not None:
             # The phase before ignored it: this one ends where it begins.
-            self._run.phase = phase.name
             raise asyncio.CancelledError
 
     def _starting(self, phase: PhasePlan) -> Marking:

@@ -108,6 +108,23 @@ async def test_the_end_of_a_phase_that_failed_before_is_kept_though_nobody_hears
     assert runs == [1, 2]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_timeout_between_two_phases_fails_the_second_and_keeps_the_first(
+    tampered_queue: Queue, tampering: Tampering, when: str
+):
+    door = Door()
+    getattr(tampering, when)["update"] = door.pass_through
+
+    async with Worker(tampered_queue, TWO):
+        job = await tampered_queue.add("import", timeout=0.05)
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+        phases = (await job.refresh()).phases
+        door.opened.set()
+
+    assert [(phase.name, phase.state) for phase in phases] == [("download", "completed"), ("process", "failed")]
+
+
 async def lost_answers(
     queue: Queue, tampering: Tampering, pipeline: Pipeline, losses: set[int], timeout: float | None
 ) -> list[str]:

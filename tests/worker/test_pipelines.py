@@ -903,6 +903,18 @@ class TestTrouble:
         events = await events_of(tampered_queue, job, "phase-started", "phase-completed")
         assert [event.name for event in events] == ["phase-started", "phase-completed"]
 
+    async def test_a_first_phase_that_a_timeout_ends_is_announced_once(self, queue: Queue):
+        async def first(job: Job, ctx: PhaseContext) -> None:
+            await asyncio.sleep(PATIENCE)
+
+        async with Worker(queue, Pipeline([Phase("only", first)])):
+            job = await queue.add("import", timeout=0.05)
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+
+        events = await events_of(queue, job, "phase-started", "failed")
+        assert [event.name for event in events] == ["phase-started", "failed"]
+
     async def test_a_first_phase_stops_if_its_start_is_refused(self, tampered_queue: Queue, tampering: Tampering):
         queue, stopped = tampered_queue, asyncio.Event()
 
