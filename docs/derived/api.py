@@ -42,7 +42,7 @@ OURS_ALONE: Final = {
         "prepare",
         "sibling",
     },
-    "Job": {"refuse_end", "run"},
+    "Job": {"end", "refuse_end", "run"},
     "Queue": {"adds", "endings", "twin_store", "updates"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import InvalidOption
 from ..showing import shown
-from .codec import Json, JsonText
+from .codec import Json, JsonText, decode
 from .instants import Instant, instant_of, moment_of
 from .marks import FROM_PHASE, PHASE, PIPELINE, SCOPED, Mark, Marking, Notice, phase_and_name
 from .record import JobRecord
@@ -27,6 +27,16 @@ class PhaseEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     state: Literal["completed", "failed"]
     result: Json = None
     reason: str | None = None
+
+
+class _StoredEnd(msgspec.Struct, frozen=True):
+    """A `PhaseEnd` whose result stays encoded."""
+
+    state: Literal["completed", "failed"]
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_read_end: Final = msgspec.json.Decoder(_StoredEnd).decode
 
 
 class PhaseStatus(msgspec.Struct, frozen=True):
@@ -76,6 +86,12 @@ def encode_end(end: PhaseEnd) -> JsonText:
 def encode_completed(result: JsonText | None) -> JsonText:
     """The end of a phase with this result, which is encoded already."""
     return '{"state":"completed"}' if result is None else f'{{"state":"completed","result":{result}}}'
+
+
+def result_text(end: JsonText) -> JsonText | None:
+    """The result of a phase, still encoded, by the mark that it left at its end; None if the phase failed."""
+    stored = _read_end(end)
+    return str(stored.result, "utf-8") if stored.state == "completed" else None
 
 
 @lru_cache(maxsize=1024)
@@ -196,9 +212,13 @@ def _phase_inside(mark: str) -> str | None:
     return None if kind is None else phase_and_name(mark, kind)[0]
 
 
-def result_of_phase(results: Mapping[str, Json], name: str, before: str) -> Json:
-    """The result of a phase before another one."""
+def result_of_phase(results: Mapping[str, JsonText], name: str, before: str) -> Json:
+    """The result of a phase before another one: a copy for each caller."""
     if name not in results:
         known = ", ".join(results) or "none"
         raise InvalidOption("phase", f"{shown(name)} has no result yet; those before {before!r}: {known}")
-    return results[name]
+    return decode(results[name])
+
+
+def results_of_phases(results: Mapping[str, JsonText]) -> dict[str, Json]:
+    return {name: decode(text) for name, text in results.items()}

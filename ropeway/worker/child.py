@@ -32,7 +32,7 @@ from ..job.failure import failure_of
 from ..job.flows import ChildState, Policy, policy_or_none
 from ..job.marks import Mark
 from ..job.outcomes import may_retry
-from ..job.phases import overall, result_of_phase
+from ..job.phases import overall, result_of_phase, results_of_phases
 from ..job.record import JobRecord
 from .attempt_marks import AttemptMarks
 from .blocking_steps import StepsInPlace
@@ -253,7 +253,7 @@ class ProcessPhaseContext:
         return result_of_phase(self._phase.results, name, self.name)
 
     def phase_results(self) -> dict[str, Json]:
-        return dict(self._phase.results)
+        return results_of_phases(self._phase.results)
 
 
 def attempt(handler: Callable[..., Any], start: Start, link: Link) -> Ended:

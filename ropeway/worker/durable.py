@@ -13,7 +13,7 @@ import msgspec
 from ..client.flow_plan import Plan
 from ..client.flows import FlowRequest
 from ..client.new_jobs import Call
-from ..errors import DuplicateJob, GatherChanged, Postponed, SignalTimeout
+from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, SignalTimeout
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.flows import Parent
@@ -43,11 +43,14 @@ _encode: Final = msgspec.json.Encoder().encode
 def _noted(call: F) -> F:
     """Notes the coroutines of calls, so that an attempt can tell which were not awaited, and so never began.
 
-    Once a call has given the slot back, no other begins, even if the handler caught the exception and goes on.
+    Once a call has given the slot back, no other begins, even if the handler caught the exception and goes on. None
+    begins after the end of the attempt either.
     """
 
     @wraps(call)
     def noting(self: Durable, *args: Any, **kwargs: Any) -> Any:
+        if self.ended:
+            raise JobFinished(self.queue.name, self.id)
         calls = self.run.calls
         calls.refuse_after_giving_back()
         coroutine = call(self, *args, **kwargs)
@@ -71,6 +74,7 @@ class Durable:
         token: str
         record: JobRecord
         slot: Slot | None
+        ended: bool
 
         @property
         def run(self) -> JobRun: ...

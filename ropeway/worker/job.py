@@ -131,6 +131,12 @@ class Job(Durable, JobHandle[Any], RunningJob):
             self._run = JobRun(self)
         return self._run
 
+    def end(self) -> None:
+        """Ends the attempt: updates are refused from now on."""
+        self.ended = True
+        # They refer to the job: without this, both would wait for the garbage collector.
+        self.slot = self._run = None
+
     def refuse_end(self) -> None:
         """Raises if the handler must not return yet, because it passed over a sleep or a step."""
         if self._run is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidOption, JobFinished
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.marks import Mark, Marking
-from ..job.phases import overall, result_of_phase
+from ..job.phases import overall, result_of_phase, results_of_phases
 from ..showing import shown
 from ..store.values import JobUpdate
 from .pipeline_plan import PhasePlan
@@ -26,7 +26,7 @@ class PhaseContext:
     is_over = False
     """True if the phase failed, and is tried again with another context."""
 
-    def __init__(self, job: Job, place: PhasePlan, results: dict[str, Json], marks: dict[str, JsonText]) -> None:
+    def __init__(self, job: Job, place: PhasePlan, results: dict[str, JsonText], marks: dict[str, JsonText]) -> None:
         self._job = job
         self._place = place
         self._results = results
@@ -73,7 +73,7 @@ class PhaseContext:
 
     def phase_results(self) -> dict[str, Json]:
         """The results of all phases before this one, by name."""
-        return dict(self._results)
+        return results_of_phases(self._results)
 
 
 class SyncPhaseContext:

@@ -24,6 +24,7 @@ class PhasePlan:
         "ended_with_job",
         "function",
         "index",
+        "is_last",
         "is_simple",
         "name",
         "overall",
@@ -40,6 +41,7 @@ class PhasePlan:
         self.function = phase.function
         self.name = phase.name
         self.index = index
+        self.is_last = index == total - 1
         self.total = total
         self.start, self.progress, self.end = start_mark(phase.name), progress_mark(phase.name), end_mark(phase.name)
         self.started: tuple[Notice, ...] = (started(phase.name, index, total),)

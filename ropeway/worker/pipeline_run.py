@@ -14,7 +14,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -23,7 +23,7 @@ from ..client.updates import UnawaitedUpdate, enqueue_update
 from ..errors import AttemptTimeout, InvalidInput, LockLost, PipelineChanged
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.marks import FROM_PHASE, PIPELINE, Mark, Marking
-from ..job.phases import PhaseEnd, known_starts
+from ..job.phases import known_starts, result_text
 from ..store.values import Answer, JobUpdate
 from .parking import Parkable
 from .phase_context import PhaseContext
@@ -32,8 +32,6 @@ from .trying import within
 
 if TYPE_CHECKING:
     from .job import Job
-
-_end: Final = msgspec.json.Decoder(PhaseEnd).decode
 
 
 class CallsPhases(Protocol):
@@ -82,7 +80,7 @@ class PipelineRun(Parkable):
         self._run = job.run
         self._known = self._run.marks
         self._marks = self._known.values
-        self._results: dict[str, Json] = {}
+        self._results: dict[str, JsonText] = {}
         self.work = self._run_phases()
 
     async def _run_phases(self) -> Json:
@@ -91,8 +89,10 @@ class PipelineRun(Parkable):
             if self._marks:
                 self._compare_names()
             for phase in self._pipeline.phases:
-                if phase.end in self._marks and (done := self._completed_before(phase)) is not None:
-                    result = self._results[phase.name] = done.result
+                if phase.end in self._marks and (text := result_text(self._marks[phase.end])) is not None:
+                    self._results[phase.name] = text
+                    if phase.is_last:
+                        result = decode(text)
                     continue
                 if self._before is None:
                     self._begin(phase)
@@ -100,10 +100,8 @@ class PipelineRun(Parkable):
                     await self._begin_next(self._before, phase)
                 self._run.begin_phase(phase.name)
                 context = PhaseContext(job, phase, self._results, self._marks)
-                if phase.is_simple:
-                    result = self._end(phase, await phase.function(job, context))
-                else:
-                    result = self._end(phase, await self._try(phase, context))
+                result = await (phase.function(job, context) if phase.is_simple else self._try(phase, context))
+                self._end(phase, result)
             if not self._end_with_job():
                 await self._run.store_first_start()
         except Exception:
@@ -180,16 +178,16 @@ class PipelineRun(Parkable):
             enqueue = slot.enqueue_update if self._may_park and slot is not None else enqueue_update
             enqueue(self.job.queue, start.change, start)
 
-    def _end(self, phase: PhasePlan, result: Any) -> Json:
-        """Keeps the result of a phase for the next write, and answers it as a later attempt will read it."""
+    def _end(self, phase: PhasePlan, result: Any) -> None:
+        """Keeps the result of a phase for the next write."""
         if self._run.has_calls:
             self._refuse_end()
-        self._before, self._text = phase, None
-        if result is not None:
-            self._text = self._encode(result)
-            result = decode(self._text)
-        self._results[phase.name] = result
-        return result
+        text: JsonText | None = None
+        # That of the last is encoded with the job's completion; here too if a refusal has to follow the first start.
+        if result is not None and not (phase.is_last and self._run.first_start is None):
+            text = self._encode(result)
+        self._before, self._text = phase, text
+        self._results[phase.name] = "null" if text is None else text
 
     def _refuse_end(self) -> None:
         try:
@@ -240,10 +238,6 @@ class PipelineRun(Parkable):
         elif before is not None and has_changed:
             self.job.discarded = True
             raise PipelineChanged(self.job.queue.name, self.job.id, before, self._pipeline.names)
-
-    def _completed_before(self, phase: PhasePlan) -> PhaseEnd | None:
-        end = _end(self._marks[phase.end])
-        return end if end.state == "completed" else None
 
     async def _try(self, phase: PhasePlan, context: PhaseContext) -> Json:
         left = phase.phase.attempts

@@ -26,7 +26,7 @@ class PhaseStart(msgspec.Struct, frozen=True):
     number: int
     """From 0."""
     total: int
-    results: dict[str, Json] = {}
+    results: dict[str, JsonText] = {}
     """Of the phases before it."""
     last_progress: Json = None
 

@@ -294,8 +294,7 @@ class Slots:
             outcome.cancel()
 
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
-        job.ended = True
-        job.slot = None
+        job.end()
         if job.timing is not None:
             job.timing.took = monotonic() - job.timing.began
         # In this order, so that its lock is renewed without a gap.

@@ -95,6 +95,23 @@ async def events_of(queue: Queue, job: JobHandle, *names: str) -> list[Event]:
 
 
 class TestRunning:
+    async def test_a_phase_that_changes_a_result_changes_only_its_own_copy(self, queue: Queue):
+        async def download(job: Job, ctx: PhaseContext) -> Any:
+            return {"rows": [1, 2]}
+
+        async def process(job: Job, ctx: PhaseContext) -> Any:
+            ctx.phase_result("download")["rows"].append(3)
+            ctx.phase_results()["download"]["rows"].append(4)
+
+        async def upload(job: Job, ctx: PhaseContext) -> Any:
+            return ctx.phase_result("download")
+
+        job = await run(
+            queue, Pipeline([Phase("download", download), Phase("process", process), Phase("upload", upload)])
+        )
+
+        assert await job.result(timeout=PATIENCE) == {"rows": [1, 2]}
+
     @pytest.mark.every_store
     async def test_phases_run_in_order_with_the_results_of_those_before(self, queue: Queue):
         async def download(job: Job, ctx: PhaseContext) -> Any:

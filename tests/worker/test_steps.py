@@ -341,8 +341,10 @@ class TestRefusals:
             held.append(job)
 
         await run(queue, keep)
+        calls = Calls()
         with pytest.raises(JobFinished):
-            await held[0].step("late", Calls())
+            await held[0].step("late", calls, "late")
+        assert not calls.seen
 
 
 class TestSleeping:

@@ -177,8 +177,9 @@ class QueueData:
         """Adds a job to an entry for each notice, which comes after all others about it in this step."""
         last = self._last_notice.get(id, -1)
         entries, self._last_notice[id] = self._places.get((last, notices)) or self._place(last, notices)
+        about = id, None
         for jobs in entries:
-            jobs.append((id, None))
+            jobs.append(about)
 
     def _place(self, last: int, notices: tuple[Notice, ...]) -> NoticeEntries:
         """Finds or begins entries behind a place, and remembers them: most jobs of a step announce the same."""
