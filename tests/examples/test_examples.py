@@ -18,7 +18,7 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path
 
 
 # Those that leave a file behind, and may find it when they begin.
-WITH_FILE = ["big_import", "pipeline", "fastapi_app", "flask_app", "django_app", "script"]
+WITH_FILE = ["big_import", "documents", "fastapi_app", "flask_app", "django_app", "script"]
 
 
 @pytest.mark.parametrize("example", sorted({*EXAMPLES} - {*WITH_FILE}))
