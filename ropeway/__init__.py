@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         ShutdownTimeout,
         SignalTimeout,
         StepChanged,
+        StepFailed,
         StoreError,
         StoreUnavailable,
         SyncRefused,
@@ -108,7 +109,7 @@ else:
                 "InvalidTask "
                 "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge PipelineChanged "
                 "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StepChanged "
-                "StoreError StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
+                "StepFailed StoreError StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
             ),
             "job.backoff": "Backoff",
             "job.dedupe": "Dedupe",
@@ -188,6 +189,7 @@ __all__ = [
     "SignalTimeout",
     "Snapshot",
     "StepChanged",
+    "StepFailed",
     "StepStatus",
     "StoreError",
     "StoreUnavailable",

@@ -18,6 +18,7 @@
     │   ├── PipelineChanged              its phases are others than when it began
     │   ├── GatherChanged                its `job.gather` has other calls than when it added its children
     │   ├── StepChanged                  the stored result of a step is not of the type its function has now
+    │   ├── StepFailed (Unrecoverable)   a step raised Unrecoverable, in this attempt or an earlier one
     │   ├── SignalTimeout (TimeoutError) no signal came in time for `job.wait_for`
     │   ├── JobFinished                  a job was used after its handler ended
     │   ├── UnexpectedResult             the job's result is not of the type it is read as
@@ -241,6 +242,10 @@ class GatherChanged(JobError):
         )
 
 
+class Unrecoverable(RopewayError):
+    """Raise it in a handler when no retry can help: the job fails at once."""
+
+
 class StepChanged(JobError):
     """The stored result of a step does not fit the annotation that its function has now; the job is not retried."""
 
@@ -252,6 +257,17 @@ class StepChanged(JobError):
             f"the stored result of step {shown(step)} of {job_id!r} in {queue!r} is not what its function says now: "
             f"{problem}; let the function return the former type, or give the step another name, and retry the job",
         )
+
+
+class StepFailed(JobError, Unrecoverable):
+    """The function of a step raised `Unrecoverable`: that is stored, and raised again in every later attempt.
+
+    `reason` says what it raised.
+    """
+
+    def __init__(self, queue: str, job_id: str, step: str, reason: str) -> None:
+        self.step, self.reason = step, reason
+        super().__init__(queue, job_id, f"step {shown(step)} failed: {reason}")
 
 
 class SignalTimeout(JobError, TimeoutError):
@@ -427,10 +443,6 @@ class NoHandler(HandlerError):
 
 class WorkerCrashed(HandlerError):
     pass
-
-
-class Unrecoverable(RopewayError):
-    """Raise it in a handler when no retry can help: the job fails at once."""
 
 
 class SyncRefused(RopewayError, RuntimeError):

@@ -200,7 +200,14 @@ def begin_at(record: JobRecord, name: str) -> Marking:
     if name not in names:
         known = f"the job began with the phases {', '.join(names)}" if names else "no pipeline has run it"
         raise InvalidOption("from_phase", f"cannot be {shown(name)}: {known}")
-    later = names[names.index(name) :]
+    index = names.index(name)
+    if (
+        left := next((phase.name for phase in phases_of(record)[:index] if phase.state != "completed"), None)
+    ) is not None:
+        raise InvalidOption(
+            "from_phase", f"cannot be {shown(name)}: {shown(left)} comes before it, and has not completed"
+        )
+    later = names[index:]
     inside = [mark.name for mark in record.marks if _phase_inside(mark.name) in later]
     begins = Mark(FROM_PHASE, _encode(name).decode())
     return Marking((begins,), (*(mark for phase in later for mark in marks_of_phase(phase)), *inside))

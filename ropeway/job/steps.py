@@ -19,10 +19,12 @@ class StepResult(msgspec.Struct, frozen=True):
     result: Json = None
     took: float = 0.0
     """Seconds, by the worker's clock."""
+    reason: str | None = None
+    """What its function raised, if it has failed for good."""
 
 
 class StepStatus(msgspec.Struct, frozen=True):
-    """A step of a job that has its result."""
+    """A step of a job that has its result, or has failed for good."""
 
     name: str
     ended_at: datetime
@@ -31,6 +33,8 @@ class StepStatus(msgspec.Struct, frozen=True):
     result: Json = None
     phase: str | None = None
     """The phase that it is a part of, if the handler is a pipeline."""
+    reason: str | None = None
+    """Why it has failed for good, if it has."""
 
 
 def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
@@ -40,7 +44,7 @@ def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
         if mark.name.startswith(STEP):
             step = msgspec.json.decode(mark.value, type=StepResult)
             phase, name = phase_and_name(mark.name, STEP)
-            found.append(StepStatus(name, moment_of(mark.at), step.took, step.result, phase))
+            found.append(StepStatus(name, moment_of(mark.at), step.took, step.result, phase, step.reason))
     return tuple(sorted(found, key=lambda step: step.ended_at))
 
 

@@ -129,6 +129,10 @@ class AttemptMarks:
         if size > MARKS_LIMIT or len(values) + len(self._reserved) > MOST_MARKS:
             check_bounds({**values, **self._reserved}, marks)
 
+    @property
+    def has_running_steps(self) -> bool:
+        return self._running > 0
+
     def step_began(self) -> None:
         self._running += 1
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -71,9 +72,11 @@ class Attempts:
                 return await self.go_on(PipelineRun(handler.pipeline, job, self, may_park=True))
             else:
                 result = await self._call(handler, options, job)
+            if job.has_running_steps:
+                await self._end_of_steps(job)
             return self.outcomes.returned(job, result)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
-            return await self.outcomes.raised(job, error)
+            return await self._raised(job, error)
 
     async def go_on(self, attempt: Parkable) -> Outcome | Parkable | None:
         """Begins an attempt that may be parked, or goes on with it."""
@@ -88,7 +91,21 @@ class Attempts:
                 result = await attempt.awaiting(result, self.current)
             return attempt if result is attempt else self.outcomes.returned(job, result)
         except BaseException as error:  # noqa: BLE001 - as above
-            return await self.outcomes.raised(job, error)
+            return await self._raised(job, error)
+
+    async def _raised(self, job: Job, error: BaseException) -> Outcome | None:
+        if job.has_running_steps:
+            await self._end_of_steps(job)
+        return await self.outcomes.raised(job, error)
+
+    async def _end_of_steps(self, job: Job) -> None:
+        """Waits for steps that the handler has left running: another attempt would run them a second time.
+
+        Not once it is told to stop. The cancel that says so ends the wait, and `job.signal` remains.
+        """
+        if job.signal is None:
+            with suppress(asyncio.CancelledError):
+                await job.run.end_of_steps()
 
     def _prepare(self, job: Job) -> tuple[Handler, StoredOptions]:
         """Reads the job's options and finds its handler, or raises why it cannot be run."""
@@ -119,6 +136,8 @@ class Attempts:
         try:
             return await self._invoke(handler, job)
         finally:
+            if job.has_running_steps:
+                await self._end_of_steps(job)
             timer.cancel()
             del self.deadlines[job]
 

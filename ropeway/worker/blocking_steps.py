@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..client.running import is_async
-from ..errors import InvalidInput
+from ..errors import InvalidInput, StepFailed, Unrecoverable
 from ..job.durations import Duration, milliseconds
 from ..job.marks import STEP, Mark
 from ..job.numbers import whole
 from ..job.options import MOST_ATTEMPTS
 from ..job.record import JobRecord
 from .attempt_marks import AttemptMarks
-from .step_results import dump_step, load_step, result_shape
+from .step_results import dump_failure, dump_step, load_step, result_shape
 from .trying import refuse_late
 
 T = TypeVar("T")
@@ -72,7 +72,12 @@ class StepsInPlace(ABC):
         tries, what = whole("attempts", attempts, 1, MOST_ATTEMPTS), f"step {name!r}"
         limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
         began = time.monotonic()
-        given = self._try(partial(function, *args, **kwargs), tries, limit, what)
+        try:
+            given = self._try(partial(function, *args, **kwargs), tries, limit, what)
+        except Unrecoverable as error:
+            value, reason = dump_failure(error, time.monotonic() - began)
+            self._write_step(Mark(mark, value))
+            raise StepFailed(self.record.queue, self.record.id, name, reason) from error
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
                 given.close()

@@ -58,7 +58,7 @@ from .process_protocol import (
     encode_line,
     read_order,
 )
-from .raised import late_signals, meaning_of
+from .raised import failed_steps, late_signals, meaning_of
 from .step_results import read_results
 from .trying import NOT_TRIED_AGAIN
 from .typed import call_task, dump_result
@@ -282,6 +282,7 @@ def _ended_by(error: BaseException, record: JobRecord) -> Ended:
         fatal=not may_retry(error, None),
         refused=isinstance(error, PayloadRefused),
         late_signals=late,
+        failed_steps=failed_steps(error, record.id),
         is_signal_timeout=isinstance(error, SignalTimeout) and error.name in late,
     )
 

@@ -13,7 +13,7 @@ import msgspec
 from ..client.flow_plan import Plan
 from ..client.flows import FlowRequest
 from ..client.new_jobs import Call
-from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, SignalTimeout
+from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, SignalTimeout, StepFailed, Unrecoverable
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.flows import Parent
@@ -24,7 +24,7 @@ from ..job.options import MOST_ATTEMPTS
 from ..job.steps import WaitEnd
 from ..store.values import JobUpdate
 from .step_calls import StepCall
-from .step_results import dump_step, load_step, read_results, result_shape
+from .step_results import dump_failure, dump_step, load_step, read_results, result_shape
 
 if TYPE_CHECKING:
     from ..client.queue import Queue
@@ -120,6 +120,7 @@ class Durable:
 
         `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
         function's annotation says. A `def` function runs in a thread. `attempts` and `timeout` are those of the step.
+        If the function raises `Unrecoverable`, that is stored, and `StepFailed` raised now and in every later attempt.
         """
         marks = self.run.marks
         shape, mark = result_shape(name, function), marks.use(STEP, name)
@@ -134,7 +135,12 @@ class Durable:
         _in_step.set(True)
         marks.step_began()
         try:
-            result = await call.tried(tries, self.run.may_try_again)
+            try:
+                result = await call.tried(tries, self.run.may_try_again)
+            except Unrecoverable as error:
+                value, reason = dump_failure(error, time.monotonic() - began)
+                await self.run.write_marks(Mark(mark, value))
+                raise StepFailed(self.queue.name, self.id, name, reason) from error
             value, result = dump_step(what, shape, result, time.monotonic() - began, self.queue.size_limit)
             await self.run.write_marks(Mark(mark, value))
             return result

@@ -13,10 +13,14 @@ INVALID_PAYLOAD: Final = "invalid payload"
 class HandlerFailed(RopewayError):
     """An error that a handler raised in its process."""
 
-    def __init__(self, failure: Failure, late_signals: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, failure: Failure, late_signals: tuple[str, ...] = (), failed_steps: tuple[str, ...] = ()
+    ) -> None:
         self.failure = failure
         self.late_signals = late_signals
         """The signals of the `SignalTimeout` that it was raised from."""
+        self.failed_steps = failed_steps
+        """The steps of the `StepFailed` that it was raised from."""
         super().__init__(failure.reason)
 
 
@@ -29,7 +33,7 @@ class SignalTimeoutInProcess(HandlerFailed, SignalTimeout):
 
     def __init__(self, failure: Failure, late_signals: tuple[str, ...], queue: str, job_id: str) -> None:
         SignalTimeout.__init__(self, queue, job_id, late_signals[0])
-        self.failure, self.late_signals = failure, late_signals
+        self.failure, self.late_signals, self.failed_steps = failure, late_signals, ()
 
 
 class PayloadRefused(HandlerFailedForGood):

@@ -131,6 +131,10 @@ class Job(Durable, JobHandle[Any], RunningJob):
             self._run = JobRun(self)
         return self._run
 
+    @property
+    def has_running_steps(self) -> bool:
+        return self._run is not None and self._run.has_running_steps
+
     def end(self) -> None:
         """Ends the attempt: updates are refused from now on."""
         self.ended = True

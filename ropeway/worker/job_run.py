@@ -56,6 +56,15 @@ class JobRun:
             self._calls = HandlerCalls()
         return self._calls
 
+    @property
+    def has_running_steps(self) -> bool:
+        return self._marks is not None and self._marks.has_running_steps
+
+    async def end_of_steps(self) -> None:
+        """Returns when no step of the handler runs any more: its result is stored then."""
+        if self.has_running_steps:
+            await self.marks.no_step_runs()
+
     def begin_phase(self, name: str) -> None:
         """Begins a phase, or tries it again: calls that were made before are no longer its own."""
         self.phase = name

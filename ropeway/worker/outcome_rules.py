@@ -14,7 +14,7 @@ from ..job.backoff import Backoff, custom_delay
 from ..job.codec import LARGEST_SIZE_LIMIT, encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
-from ..job.marks import WAIT, Marking, scoped
+from ..job.marks import STEP, WAIT, Marking, scoped
 from ..job.options import StoredOptions
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
 from ..job.phases import failed
@@ -23,7 +23,7 @@ from .completing import committed
 from .failures import PayloadRefused
 from .job import REVOKED, Job
 from .options import Rules
-from .raised import late_signals, meaning_of
+from .raised import failed_steps, late_signals, meaning_of
 from .service import log
 
 _UNREADABLE: Final = StoredOptions()
@@ -144,10 +144,8 @@ class OutcomeRules:
 
     def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
         marking = _failed_phase(job, failure)
-        if job.error is not None and (late := late_signals(job.error, job.id)):
-            # Their waits begin again if the job is retried by hand.
-            ended = Marking(forgets=tuple([scoped(WAIT, job.run.phase, name) for name in late]))
-            marking = ended if marking is None else marking.then(ended)
+        if job.error is not None and (undone := _undone(job, job.error)):
+            marking = Marking(forgets=undone) if marking is None else marking.then(Marking(forgets=undone))
         return Outcome(
             job.id,
             job.token,
@@ -188,6 +186,12 @@ def started_too_often(job: Job) -> HandlerError | None:
         return None
     job.discarded = True
     return HandlerError(f"job started more than allowable limit: max_starts is {limit}; retry(reset=True) starts over")
+
+
+def _undone(job: Job, error: BaseException) -> tuple[str, ...]:
+    """The marks of waits and steps that the error is about: they begin again if the job is retried by hand."""
+    waits = [scoped(WAIT, job.run.phase, name) for name in late_signals(error, job.id)]
+    return (*waits, *(scoped(STEP, job.run.phase, name) for name in failed_steps(error, job.id)))
 
 
 def _failed_phase(job: Job, failure: Failure) -> Marking | None:

@@ -101,6 +101,8 @@ class PipelineRun(Parkable):
                 self._run.begin_phase(phase.name)
                 context = PhaseContext(job, phase, self._results, self._marks)
                 result = await (phase.function(job, context) if phase.is_simple else self._try(phase, context))
+                if self._run.has_calls:
+                    await self._end_calls()
                 self._end(phase, result)
             if not self._end_with_job():
                 await self._run.store_first_start()
@@ -180,8 +182,6 @@ class PipelineRun(Parkable):
 
     def _end(self, phase: PhasePlan, result: Any) -> None:
         """Keeps the result of a phase for the next write."""
-        if self._run.has_calls:
-            self._refuse_end()
         text: JsonText | None = None
         # That of the last is encoded with the job's completion; here too if a refusal has to follow the first start.
         if result is not None and not (phase.is_last and self._run.first_start is None):
@@ -189,7 +189,8 @@ class PipelineRun(Parkable):
         self._before, self._text = phase, text
         self._results[phase.name] = "null" if text is None else text
 
-    def _refuse_end(self) -> None:
+    async def _end_calls(self) -> None:
+        await self._run.end_of_steps()
         try:
             self._run.refuse_end()
         except InvalidInput:
@@ -247,6 +248,7 @@ class PipelineRun(Parkable):
                 return await self._timed(phase.phase, context)
             except Exception as error:
                 context.is_over = True
+                await self._run.end_of_steps()
                 if left == 0 or not self._run.may_try_again(error):
                     raise
                 if phase.phase.backoff is not None:

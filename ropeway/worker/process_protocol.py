@@ -166,6 +166,7 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     awaits: str | None = None
     """The mark until which it is postponed."""
     late_signals: tuple[str, ...] = ()
+    failed_steps: tuple[str, ...] = ()
     """Those of the `SignalTimeout` that the failure was raised from."""
     is_signal_timeout: bool = False
     """True if the failure is itself one, of the first of them."""

@@ -366,5 +366,5 @@ def _result(ended: Ended, job: Job) -> Any:
         if ended.is_signal_timeout:
             raise SignalTimeoutInProcess(ended.failure, ended.late_signals, job.queue.name, job.id)
         kind = PayloadRefused if ended.refused else HandlerFailedForGood if ended.fatal else HandlerFailed
-        raise kind(ended.failure, ended.late_signals)
+        raise kind(ended.failure, ended.late_signals, ended.failed_steps)
     return None if ended.result is None else decode(ended.result)

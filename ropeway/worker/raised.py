@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..errors import Postponed, SignalTimeout
+from ..errors import Postponed, SignalTimeout, StepFailed
 from ..job.instants import LAST_INSTANT
 from .failures import HandlerFailed
 
@@ -35,6 +35,20 @@ def late_signals(error: BaseException, job_id: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def failed_steps(error: BaseException, job_id: str) -> tuple[str, ...]:
+    """The steps of the job whose failure is the error, or what that was raised from.
+
+    Not those that were caught before: what the handler did instead is part of what it has done.
+    """
+    found: dict[str, None] = {}
+    for each in _all_of(error, with_contexts=False):
+        if isinstance(each, HandlerFailed):
+            found |= dict.fromkeys(each.failed_steps)
+        elif isinstance(each, StepFailed) and each.job_id == job_id:
+            found[each.step] = None
+    return tuple(found)
+
+
 def soonest(found: list[Postponed]) -> Postponed:
     """One for all: the handler begins again when the first of them may go on, and meets the others then."""
     timed = [each for each in found if not each.awaits_children and each.delay < LAST_INSTANT]
@@ -54,8 +68,11 @@ def _leaves_of(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield each
 
 
-def _all_of(error: BaseException) -> Iterator[BaseException]:
-    """An error, those that it was raised from, and those in it if it is a group; each once."""
+def _all_of(error: BaseException, *, with_contexts: bool = True) -> Iterator[BaseException]:
+    """An error, those that it was raised from, and those in it if it is a group; each once.
+
+    With contexts: also those that were being handled when it was raised.
+    """
     seen: set[int] = set()
     going: list[BaseException | None] = [error]
     while going:
@@ -64,6 +81,8 @@ def _all_of(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
-        going += [each.__cause__, None if each.__suppress_context__ else each.__context__]
+        going.append(each.__cause__)
+        if with_contexts and not each.__suppress_context__:
+            going.append(each.__context__)
         if isinstance(each, BaseExceptionGroup):
             going += each.exceptions

@@ -10,8 +10,9 @@ from typing import Any, Final, get_type_hints
 import msgspec
 
 from ..client.new_jobs import Call
-from ..errors import InvalidInput, InvalidPayload, StepChanged
+from ..errors import InvalidInput, InvalidPayload, StepChanged, StepFailed, Unrecoverable
 from ..job.codec import Json, JsonText, encode
+from ..job.failure import failure_of
 from ..job.record import JobRecord
 from ..job.shape import Shape
 from ..job.steps import StepResult
@@ -58,8 +59,17 @@ def dump_step(what: str, shape: Shape[Any], result: Any, took: float, size_limit
         raise InvalidPayload(what, "$", f"is not of the type that its function says: {error_text(error)}") from error
 
 
+def dump_failure(error: Unrecoverable, took: float) -> tuple[JsonText, str]:
+    """The failure of a step as it is stored, and its reason."""
+    reason = failure_of(error).reason
+    return msgspec.json.encode(StepResult(took=round(took, 4), reason=reason)).decode(), reason
+
+
 def load_step(step: str, shape: Shape[Any], text: JsonText, record: JobRecord) -> Any:
-    """The result of a step that was stored by an earlier attempt."""
+    """The result of a step that was stored by an earlier attempt; raises its failure, if it has failed."""
+    reason = msgspec.json.decode(text, type=StepResult).reason
+    if reason is not None:
+        raise StepFailed(record.queue, record.id, step, reason)
     try:
         return _load(shape, text)
     except Exception as error:

@@ -85,6 +85,7 @@ class SyncClaimedJob(SyncJobHandle):
 
         `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
         function's annotation says. A `def` function runs in a thread. `attempts` and `timeout` are those of the step.
+        If the function raises `Unrecoverable`, that is stored, and `StepFailed` raised now and in every later attempt.
         """
         return run(self._claimed.step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs))
 

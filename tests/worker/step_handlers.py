@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ropeway import Flow, ProcessJob, Queue, RopewayError
+from ropeway import Flow, ProcessJob, Queue, RopewayError, StepFailed, Unrecoverable
 
 
 def fail_and_note(path: str, error: str) -> None:
@@ -134,3 +134,27 @@ def sleep_until(job: Any) -> str:
     except TimeoutError:
         return "nobody paid"
     return "paid"
+
+
+def decline_once(path: str) -> str:
+    notes = Path(path)
+    is_first = not notes.exists()
+    with notes.open("a") as file:
+        file.write("tried\n")
+    if is_first:
+        raise Unrecoverable("no money")
+    return "paid"
+
+
+def charge(job: ProcessJob) -> str:
+    """The data are where to note each try."""
+    return job.step("charge", decline_once, job.data)
+
+
+def charge_in_vain(job: ProcessJob) -> str:
+    try:
+        found = charge(job)
+    except StepFailed as failed:
+        found = failed.reason
+    job.sleep(0.01)
+    return found

@@ -390,6 +390,12 @@ class TestRetries:
 
         assert phases.calls == ["download", "process", "upload", "process", "upload"]
 
+    async def test_not_from_one_behind_the_phase_that_failed(self, queue: Queue):
+        job = await run_to_failure(queue, Phases("process").pipeline())
+        with pytest.raises(InvalidOption, match="cannot be 'upload': 'process' comes before it, and has not completed"):
+            await job.retry(from_phase="upload")
+        assert await job.state() == "failed"
+
     @pytest.mark.every_store
     async def test_a_completed_job_runs_its_last_phase_again(self, queue: Queue):
         """Its end is no mark: the completion says it, until the retry."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from ropeway import Flow, Job, JobFailed, Queue, SignalTimeout, Worker, in_process
+from ropeway import Flow, Job, JobFailed, Phase, Pipeline, Queue, SignalTimeout, Worker, in_process
 from ropeway.errors import Postponed
 from tests.patience import PATIENCE
 
@@ -130,3 +131,129 @@ async def test_a_step_whose_function_sleeps_does_not_wait_for_itself(queue: Queu
         return await asyncio.gather(job.step("a", nap, "a"), job.step("b", nap, "b"))
 
     assert await run(queue, work) == ["a", "b"]
+
+
+class Charge:
+    """A step that goes on until it is let go, beside one that fails once."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.begun, self.let_go, self.failed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.let_thread_go = threading.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def on_loop(self) -> int:
+        self._begin()
+        await self.let_go.wait()
+        return self.calls
+
+    def blocking(self) -> int:
+        self._loop.call_soon_threadsafe(self._begin)
+        assert self.let_thread_go.wait(PATIENCE)
+        return self.calls
+
+    def _begin(self) -> None:
+        self.calls += 1
+        self.begun.set()
+
+    async def fail_once(self) -> None:
+        await self.begun.wait()
+        if not self.failed.is_set():
+            self.failed.set()
+            raise ConnectionError("try again")
+
+    def release(self) -> None:
+        self.let_go.set()
+        self.let_thread_go.set()
+
+
+async def at_once(job: Job, charge: Charge, function: Any) -> Any:
+    found, _ = await asyncio.gather(job.step("charge", function), job.step("mail", charge.fail_once))
+    return found
+
+
+@pytest.mark.every_store
+@pytest.mark.parametrize("place", ["on_loop", "blocking"])
+async def test_a_step_beside_one_that_fails_is_stored_before_the_next_attempt(queue: Queue, place: str):
+    charge = Charge()
+
+    async def work(job: Job) -> Any:
+        return await at_once(job, charge, getattr(charge, place))
+
+    async with Worker(queue, work):
+        job = await queue.add("work", attempts=2)
+        await charge.failed.wait()
+        assert await job.state() == "active"
+        charge.release()
+        assert await job.result(timeout=PATIENCE) == 1
+    assert charge.calls == 1
+
+
+async def test_also_before_another_try_of_its_phase(queue: Queue):
+    charge = Charge()
+
+    async def pay(job: Job, ctx: Any) -> Any:
+        asyncio.get_running_loop().call_later(0.02, charge.release)
+        return await at_once(job, charge, charge.on_loop)
+
+    assert await run(queue, Pipeline([Phase("pay", pay, attempts=2)])) == 1
+    assert charge.calls == 1
+
+
+async def test_a_step_that_runs_when_the_handler_returns_is_stored_before_the_job_completes(queue: Queue):
+    charge = Charge()
+    tasks: list[asyncio.Task[int]] = []
+
+    async def work(job: Job) -> None:
+        tasks.append(asyncio.create_task(job.step("charge", charge.on_loop)))
+        await charge.begun.wait()
+        asyncio.get_running_loop().call_later(0.02, charge.release)
+
+    async with Worker(queue, work):
+        job = await queue.add("work")
+        await job.result(timeout=PATIENCE)
+    assert [step.name for step in (await job.refresh()).steps] == ["charge"]
+
+
+async def test_or_its_phase(queue: Queue):
+    charge = Charge()
+    tasks: list[asyncio.Task[int]] = []
+
+    async def pay(job: Job, ctx: Any) -> None:
+        tasks.append(asyncio.create_task(job.step("charge", charge.on_loop)))
+        await charge.begun.wait()
+        asyncio.get_running_loop().call_later(0.02, charge.release)
+
+    async def look(job: Job, ctx: Any) -> list[str]:
+        return [step.name for step in (await job.refresh()).steps]
+
+    assert await run(queue, Pipeline([Phase("pay", pay), Phase("look", look)])) == ["charge"]
+
+
+@pytest.mark.parametrize("is_pipeline", [False, True])
+async def test_a_timeout_ends_the_wait_for_them(queue: Queue, is_pipeline: bool):
+    charge = Charge()
+
+    async def work(job: Job, *_: Any) -> Any:
+        return await at_once(job, charge, charge.on_loop)
+
+    with pytest.raises(JobFailed, match="ConnectionError: try again"):
+        await run(queue, Pipeline([Phase("pay", work)]) if is_pipeline else work, timeout=0.1)
+
+
+@pytest.mark.every_store
+@pytest.mark.parametrize("is_pipeline", [False, True])
+async def test_a_cancel_too(queue: Queue, is_pipeline: bool):
+    charge = Charge()
+
+    async def work(job: Job, *_: Any) -> Any:
+        return await at_once(job, charge, charge.on_loop)
+
+    worker = Worker(queue, {"work": Pipeline([Phase("pay", work)]) if is_pipeline else work})
+    async with worker:
+        job = await queue.add("work")
+        await charge.failed.wait()
+        await job.cancel()
+        async with asyncio.timeout(PATIENCE):
+            await worker.idle()
+    assert await job.state() == "cancelled"

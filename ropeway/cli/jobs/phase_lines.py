@@ -40,7 +40,7 @@ def phase_lines(job: Snapshot, now: datetime) -> Iterator[str]:
 
 
 def step_lines(job: Snapshot) -> Iterator[str]:
-    """A line for each of the newest steps: when it ended, how long it took, its name and result."""
+    """A line for each of the newest steps: when it ended, how long it took, its name, and its result or reason."""
     if not job.steps:
         return
     shown_steps = job.steps[-_STEPS:]
@@ -50,7 +50,7 @@ def step_lines(job: Snapshot) -> Iterator[str]:
     if len(job.steps) > _STEPS:
         yield f"  … {len(job.steps) - _STEPS:,} earlier"
     for step, name in zip(shown_steps, names, strict=True):
-        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name.ljust(width)}  {_result(step)}".rstrip()
+        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name.ljust(width)}  {_said(step)}".rstrip()
 
 
 def attempt_lines(history: History) -> Iterator[str]:
@@ -75,11 +75,7 @@ def _length(phase: PhaseStatus, now: datetime) -> str:
     return "" if ended is None else in_words(max(0.0, (ended - phase.started_at).total_seconds()))
 
 
-def _said(phase: PhaseStatus) -> str:
-    if phase.reason is not None:
-        return cut(one_line(phase.reason), _VALUE)
-    return "" if phase.result is None else cut(shown(phase.result), _VALUE)
-
-
-def _result(step: StepStatus) -> str:
-    return "" if step.result is None else cut(shown(step.result), _VALUE)
+def _said(part: PhaseStatus | StepStatus) -> str:
+    if part.reason is not None:
+        return cut(one_line(part.reason), _VALUE)
+    return "" if part.result is None else cut(shown(part.result), _VALUE)
