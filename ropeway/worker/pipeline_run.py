@@ -20,7 +20,7 @@ import msgspec
 
 from ..client.pipelines import Phase
 from ..client.updates import UnawaitedUpdate, enqueue_update
-from ..errors import AttemptTimeout, InvalidInput, LockLost, PipelineChanged
+from ..errors import AttemptTimeout, InvalidInput, LockLost, PipelineChanged, Postponed
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.marks import FROM_PHASE, PIPELINE, Mark, Marking
 from ..job.phases import known_starts, result_text
@@ -106,7 +106,7 @@ class PipelineRun(Parkable):
                 self._end(phase, result)
             if not self._end_with_job():
                 await self._run.store_first_start()
-        except Exception:
+        except (Exception, Postponed, BaseExceptionGroup):
             # Before the outcome, which could overtake it.
             await self._run.store_first_start()
             raise

@@ -310,6 +310,34 @@ class TestRunning:
         events = [event async for event in queue.events("start", follow=False)]
         assert [event.data["progress"] for event in events if event.name == "progress"] == [0, 17, 33, 50, 67, 83]
 
+    @pytest.mark.parametrize("is_grouped", [False, True])
+    async def test_a_first_phase_that_gives_the_job_back_at_once_has_begun(self, queue: Queue, is_grouped: bool):
+        async def later(job: Job, ctx: PhaseContext) -> None:
+            if is_grouped:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(job.wait_for("payment"))
+            job.postpone(PATIENCE)
+
+        async with Worker(queue, {"import": Pipeline([Phase("first", later), Phase("second", later)])}):
+            job = await queue.add("import")
+            await told(queue, "delayed", job)
+
+        assert await states(job) == [("first", "active"), ("second", "pending")]
+
+    async def test_its_start_is_stored_before_the_job_is_given_back(self, tampered_queue: Queue, tampering: Tampering):
+        order: list[str] = []
+        tampering.after["update"] = lambda _: order.append("started")
+        tampering.before["settle"] = lambda *_: order.append("given back")
+
+        async def wait(job: Job, ctx: PhaseContext) -> None:
+            await job.wait_for("payment")
+
+        async with Worker(tampered_queue, {"import": Pipeline([Phase("first", wait)])}):
+            job = await tampered_queue.add("import")
+            await told(tampered_queue, "delayed", job)
+
+        assert order == ["started", "given back"]
+
     async def test_each_phase_gathers_its_own_children(self, queue: Queue):
         async def echo(job: Job) -> Any:
             return job.data
