@@ -157,7 +157,7 @@ class Attempts:
             self._give_up(job)
 
     async def call_phase(self, phase: Phase, job: Job, context: PhaseContext) -> Any:
-        """Calls the function of a phase, where it has to run."""
+        """Calls the function of a phase, where it has to run. What a `def` function returns may have to be awaited."""
         function = phase.function
         if phase.is_async:
             return await function(job, context)
@@ -171,8 +171,9 @@ class Attempts:
             result = await self.threads.run(lambda each: function(each, blocking), SyncJob(job, calls))
         finally:
             job.threaded = False
-        # As of `lambda job, ctx: download(job, ctx, db)`.
-        return await result if inspect.isawaitable(result) else result
+        if inspect.isawaitable(result):
+            _refuse_if_signalled(job, result)
+        return result
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.pipeline is not None:
@@ -194,11 +195,7 @@ class Attempts:
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
-        if job.signal is not None:
-            # It was signalled while in its thread, where it could not be cancelled.
-            if inspect.iscoroutine(result):
-                result.close()
-            raise asyncio.CancelledError
+        _refuse_if_signalled(job, result)
         return handler.json_of(await isolated(_awaiting(result), job, self.current))
 
     def _noting(self, handler: Handler, job: Job) -> Callable[[SyncJob], Any]:
@@ -219,6 +216,15 @@ class Attempts:
             return self.outcomes.completed(job, self._returned[job])
         except (Exception, Postponed):  # noqa: BLE001 - not JSON, or an awaitable: only the loop can handle it
             return None
+
+
+def _refuse_if_signalled(job: Job, result: Any) -> None:
+    """Refuses to await what a function returned, if the job was signalled in its thread, where nothing cancels it."""
+    if job.signal is None:
+        return
+    if inspect.iscoroutine(result):
+        result.close()
+    raise asyncio.CancelledError
 
 
 async def _awaiting(result: Any) -> Any:

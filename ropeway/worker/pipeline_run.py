@@ -11,8 +11,9 @@ or it is sent by itself when the phase awaits anything else before that.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -259,18 +260,27 @@ class PipelineRun(Parkable):
 
     async def _timed(self, phase: Phase, context: PhaseContext) -> Json:
         limit = None if phase.timeout is None else phase.timeout / 1000
-        if limit is not None and phase.is_blocking:
-            return await self._in_thread(phase, context, limit)
         work = self._calls.call_phase(phase, self.job, context)
-        return await within(limit, work, self._run.watch, f"phase {phase.name!r}")
+        if not phase.is_blocking:
+            return await within(limit, work, self._run.watch, f"phase {phase.name!r}")
+        if limit is not None:
+            return await self._in_thread(phase, work, context, limit)
+        result = await work
+        return await result if inspect.isawaitable(result) else result
 
-    async def _in_thread(self, phase: Phase, context: PhaseContext, timeout: float) -> Json:
-        """Nothing can stop a thread: it can see `ctx.cancelled`, and is waited for, so that no second one runs."""
-        what = f"phase {phase.name!r}"
+    async def _in_thread(self, phase: Phase, work: Awaitable[Any], context: PhaseContext, timeout: float) -> Json:
+        """Nothing can stop a thread: it can see `ctx.cancelled`, and is waited for, so that no second one runs.
+
+        If its function returns a coroutine, as `lambda job, ctx: download(job, ctx, db)`, that is cancelled.
+        """
+        what, loop = f"phase {phase.name!r}", asyncio.get_running_loop()
+        ends_at = loop.time() + timeout
         watching = self._run.watch(timeout, what)
-        timer = asyncio.get_running_loop().call_later(timeout, setattr, context, "is_overdue", True)
+        timer = loop.call_at(ends_at, setattr, context, "is_overdue", True)
         try:
-            result = await self._calls.call_phase(phase, self.job, context)
+            result = await work
+            if inspect.isawaitable(result):
+                result = await within(max(0.0, ends_at - loop.time()), result, self._run.watch, what)
         except Exception as error:
             if context.is_overdue:
                 raise AttemptTimeout(timeout, what) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -719,6 +720,23 @@ class TestAttemptsOfPhases:
         assert most == 1
         assert str((await job.refresh()).reason).startswith("AttemptTimeout")
 
+    async def test_a_coroutine_that_a_def_function_returned_is_cancelled_by_the_timeout(self, queue: Queue):
+        cancelled = asyncio.Event()
+
+        async def hang() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        pipeline = Pipeline([Phase("download", lambda job, ctx: hang(), timeout=0.05)])
+        async with Worker(queue, {"import": pipeline}) as worker:
+            job = await queue.add("import")
+            with pytest.raises(JobFailed, match=r"phase 'download' took longer than its timeout of 0\.05 s"):
+                await job.result(timeout=PATIENCE)
+            assert cancelled.is_set()
+            assert worker.leaked == 0
+
     async def test_the_timeout_of_the_job_fails_its_phase(self, queue: Queue):
         async def hang(job: Job, ctx: PhaseContext) -> None:
             await asyncio.Event().wait()
@@ -760,6 +778,26 @@ class TestCancelling:
 
         assert await states(job) == [("download", "completed"), ("process", "cancelled"), ("upload", "cancelled")]
         assert len(await events_of(queue, job, "cancelled")) == 1
+
+    async def test_what_a_def_function_returned_does_not_begin(self, queue: Queue):
+        begun: list[str] = []
+
+        async def download(job: Job) -> None:
+            begun.append(job.id)
+
+        def call(job: Any, ctx: Any) -> Any:
+            asyncio.run_coroutine_threadsafe(job.queue.cancel(job.id), loop).result(PATIENCE)
+            while not ctx.cancelled:
+                time.sleep(0.001)
+            return download(job)
+
+        loop = asyncio.get_running_loop()
+        async with Worker(queue, {"import": Pipeline([Phase("download", call)])}):
+            job = await queue.add("import")
+            with pytest.raises(JobCancelled):
+                await job.result(timeout=PATIENCE)
+
+        assert begun == []
 
     @pytest.mark.every_store
     async def test_between_two_phases(self, queue: Queue):
