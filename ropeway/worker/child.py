@@ -167,7 +167,7 @@ class ProcessJob(StepsInPlace, RunningJob):
         limit = None if timeout is None else milliseconds_left(timeout, "timeout")
         waited = msgspec.convert(self._ask(WaitFor(self.token, name, limit)), Waited)
         if waited.is_late:
-            raise SignalTimeout(self.record.queue, self.id, name, self._marks.unanswered_signals())
+            raise SignalTimeout(self.record.queue, self.id, name, waited.others)
         if waited.postponed is not None:
             self._give_back(Postponed(waited.postponed, awaits=waited.awaits))
         return waited.data

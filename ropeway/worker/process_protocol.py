@@ -127,6 +127,8 @@ class Waited(msgspec.Struct, frozen=True):
     awaits: str | None = None
     is_late: bool = False
     """True if the timeout has passed."""
+    others: tuple[str, ...] = ()
+    """Then the signals that came, and that no wait has answered."""
 
 
 class Gather(msgspec.Struct, tag="gather", frozen=True):

@@ -339,8 +339,8 @@ async def _durable(job: Job, request: Sleep | WaitFor | Gather) -> Any:
                 return msgspec.to_builtins(Waited(waited))
             case Gather(flows=flows):
                 return await job.gather(*rebuild(flows, job.queue))
-    except SignalTimeout:
-        return msgspec.to_builtins(Waited(is_late=True))
+    except SignalTimeout as late:
+        return msgspec.to_builtins(Waited(is_late=True, others=late.others))
     except Postponed as postponed:
         if isinstance(request, WaitFor):
             return msgspec.to_builtins(Waited(postponed=postponed.delay, awaits=postponed.awaits))

@@ -126,6 +126,11 @@ def wait_for_another(job: Any) -> None:
     job.wait_for("paymnet", timeout=0.01)
 
 
+def wait_for_another_at_once(job: Any) -> None:
+    job.wait_for("address")
+    job.wait_for("paymnet", timeout=0)
+
+
 def sleep_until(job: Any) -> str:
     moment = datetime.fromisoformat(job.data)
     job.sleep(moment - datetime.now(UTC))
