@@ -158,12 +158,14 @@ class ProcessJob(StepsInPlace, RunningJob):
 
     def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time; the handler begins again afterwards."""
+        self._refuse_after_giving_back()
         postponed = self._ask(Sleep(self.token, milliseconds_left(duration, "duration"), name))
         if postponed is not None:
             self._give_back(Postponed(postponed))
 
     def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
         """Waits for a signal, and answers its data; gives the slot back meanwhile."""
+        self._refuse_after_giving_back()
         limit = None if timeout is None else milliseconds_left(timeout, "timeout")
         waited = msgspec.convert(self._ask(WaitFor(self.token, name, limit)), Waited)
         if waited.is_late:
@@ -174,6 +176,7 @@ class ProcessJob(StepsInPlace, RunningJob):
 
     def gather(self, *calls: FlowRequest) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
+        self._refuse_after_giving_back()
         results = self._ask(Gather(self.token, describe(calls, self._size_limit)))
         if results is None:
             self._give_back(Postponed(0, awaits_children=True))

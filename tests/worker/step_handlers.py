@@ -131,6 +131,13 @@ def wait_for_another_at_once(job: Any) -> None:
     job.wait_for("paymnet", timeout=0)
 
 
+def hide_a_gather(job: Any) -> Any:
+    with suppress(BaseException):
+        job.gather(Flow("echo", 1, delay=0.05))
+    job.sleep(0.01)
+    return job.record.attempts_started
+
+
 def sleep_until(job: Any) -> str:
     moment = datetime.fromisoformat(job.data)
     job.sleep(moment - datetime.now(UTC))

@@ -84,6 +84,12 @@ async def test_a_caught_exception_in_threads_and_processes(queue: Queue, tmp_pat
     assert notes.read_text() == "attempt 2\n"
 
 
+@pytest.mark.parametrize("wrap", [lambda function: function, in_process], ids=["thread", "process"])
+async def test_no_sleep_begins_before_the_end_of_a_gather_that_was_caught(queue: Queue, wrap: Any):
+    # The first attempt gathers, the second sleeps, the third returns.
+    assert await run(queue, wrap(step_handlers.hide_a_gather)) == 3
+
+
 async def test_a_phase_does_not_end_before_its_sleep(queue: Queue):
     async def nap(job: Job, _: PhaseContext) -> int:
         with suppress(BaseException):
