@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from ropeway import JobHandle, Queue
+from ropeway.worker.exit_codes import BLOCKED_LOOP
 from tests.patience import PATIENCE
 
 from .chronicle import Chronicle
@@ -105,3 +106,22 @@ async def test_a_worker_that_stood_still_stores_no_step_and_no_phase_of_a_job_th
 
 async def _refused(chronicle: Chronicle, jobs: list[JobHandle]) -> bool:
     return {job.id for job in jobs} <= set(await chronicle.ids("lock-lost"))
+
+
+async def test_a_phase_that_ended_in_the_moment_when_the_loop_was_blocked_is_not_run_again(
+    queue: Queue, fleet: Fleet, gate: Gate
+):
+    """Its end waits for the loop, until the worker gives that up."""
+    job, blocking = await queue.add_many([("import", str(gate)), ("block", str(gate))])
+    first = fleet.start(grace=0.5, cancel_grace=0.5)
+    await reached(first, [blocking])
+    first.terminate()
+    assert await first.exit() == BLOCKED_LOOP
+    assert await phases(job) == [("fetch", "completed", None), ("process", "pending", None)]
+
+    gate.open()
+    second = fleet.start(**OPTIONS)
+    await job.result(timeout=PATIENCE)
+    await check_results([job], second)
+    assert parts(first, job) == ["fetch"]
+    assert parts(second, job) == ["process after None", "before 0", "before 1", "after 2"]

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from ...errors import StoreError
+from ...job.marks import Marking
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
 from ...store.commands import Claim
@@ -100,7 +101,7 @@ class Rescue:
             for job, _outcome in ended:
                 carried.pop(job, None)
         begun = {
-            job: self._attempts.completed_in_thread(job) or _hand_back(job)
+            job: self._attempts.completed_in_thread(job) or _hand_back(job, job.run.unstored())
             for job in list(self._slots.held)
             if not job.ended and not is_completing(job)
         }
@@ -185,8 +186,8 @@ async def _settle(store: Store, queue: str, outcomes: list[Outcome], limit: floa
         return None
 
 
-def _hand_back(job: Job) -> Outcome:
-    return Outcome(job.id, job.token, "hand back")
+def _hand_back(job: Job, unstored: Marking | None = None) -> Outcome:
+    return Outcome(job.id, job.token, "hand back", marking=unstored)
 
 
 def _pairs(outcomes: list[Outcome], answers: list[Answer] | None) -> list[Answered]:
