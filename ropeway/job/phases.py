@@ -58,11 +58,12 @@ def overall(index: int, progress: float, count: int) -> int:
 
 
 def start_mark(name: str) -> str:
-    """The mark of a phase that an attempt begins with. The first one has none, nor one that follows another.
+    """The mark that says when a phase began, if no other mark does.
 
-    It began when the names of the pipeline were stored, or when the phase before it ended: that is the same write. An
-    attempt that goes on with a phase, after a sleep say, writes none either: the phase began before. The
-    value is null, or the instant at which the phase began, if the mark was written later.
+    The first phase began when the names of the pipeline were stored, and one that follows another when that ended: each
+    is one write, without this mark. An attempt that begins at a later phase writes it, unless it goes on with a phase
+    that began before, as after a sleep. The value is null, or the instant at which the phase began if it was written
+    later.
     """
     return f"{PHASE}{name}:start"
 
@@ -180,7 +181,10 @@ def _began_at(start: Mark | None) -> Instant | None:
 
 
 def _waits_for_another_run(job: JobRecord) -> bool:
-    """True if the job was retried by hand, and has not begun again: that took its progress, which every phase has."""
+    """True if the job was retried by hand, and has not begun again.
+
+    The retry cleared its progress, which the start of every phase sets.
+    """
     return job.progress is None and job.state not in ("active", "completed", "failed")
 
 

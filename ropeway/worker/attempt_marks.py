@@ -141,7 +141,7 @@ class AttemptMarks:
         if self._none_runs is not None and not self._running:
             self._none_runs.set()
 
-    async def no_step_runs(self) -> bool:
+    async def wait_for_steps(self) -> bool:
         """Returns when no step runs; True if it had to wait for that."""
         # Lets those begin that were called beside the caller, as by `asyncio.gather`.
         await asyncio.sleep(0)

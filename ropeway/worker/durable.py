@@ -164,7 +164,7 @@ class Durable:
             return
         now = await self.queue.store.clock()
         until = await self._wait_until(mark, now, length)
-        if until > now and await self._other_steps_ended():
+        if until > now and await self._wait_for_other_steps():
             now = await self.queue.store.clock()
         if until > now:
             await self._give_back(Postponed(until - now))
@@ -198,7 +198,7 @@ class Durable:
             length = milliseconds_left(timeout, "timeout")
             now = await self.queue.store.clock()
             until = await self._wait_until(wait, now, length)
-        if until > now and await self._other_steps_ended() and timeout is not None:
+        if until > now and await self._wait_for_other_steps() and timeout is not None:
             now = await self.queue.store.clock()
         if until <= now:
             return
@@ -227,10 +227,10 @@ class Durable:
         await self.wait_for_children()
         return read_results(calls, await self._results_of(ids))
 
-    async def _other_steps_ended(self) -> bool:
+    async def _wait_for_other_steps(self) -> bool:
         """Waits for steps beside the caller, whose results would be lost with this attempt. True if there were any."""
         # A step whose own function gives the job back would wait for itself.
-        return not _in_step.get() and await self.run.marks.no_step_runs()
+        return not _in_step.get() and await self.run.marks.wait_for_steps()
 
     async def _give_back(self, postponed: Postponed) -> None:
         self.run.calls.give_back(postponed)

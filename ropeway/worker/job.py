@@ -210,7 +210,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         waits as `on_child_failure` says.
         """
         if (await self.queue.children(self.id, limit=1)).awaited:
-            await self._other_steps_ended()
+            await self._wait_for_other_steps()
             await self._give_back(Postponed(0, awaits_children=True))
 
     def discard(self) -> None:

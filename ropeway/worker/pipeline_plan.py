@@ -55,6 +55,7 @@ class PhasePlan:
         self.ended_and_next: Marking | None = None
         """Its end without a result, and the start of the next phase."""
         self.is_simple = phase.is_async and phase.timeout is None and phase.attempts == 1
+        """True if nothing but its function has to be awaited, once."""
 
     def ended(self, result: JsonText | None) -> Marking:
         if result is None:

@@ -156,7 +156,7 @@ class PipelineRun(Parkable):
     def _goes_on(self, phase: PhasePlan) -> bool:
         """True if an earlier attempt of this run began the phase, and gave it back or was lost."""
         if self._from_phase is not None or phase.end in self._marks or self.job.record.progress is None:
-            # A retry by hand takes the progress.
+            # A retry by hand clears the progress.
             return False
         before = self._pipeline.phases[phase.index - 1].end if phase.index else PIPELINE
         return before in self._marks or phase.start in self._marks
