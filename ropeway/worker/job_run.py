@@ -63,7 +63,7 @@ class JobRun:
     async def end_of_steps(self) -> None:
         """Returns when no step of the handler runs any more: its result is stored then."""
         if self.has_running_steps:
-            await self.marks.no_step_runs()
+            await self.marks.wait_for_steps()
 
     def begin_phase(self, name: str) -> None:
         """Begins a phase, or tries it again: calls that were made before are no longer its own."""
