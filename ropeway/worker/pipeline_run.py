@@ -183,6 +183,9 @@ class PipelineRun(Parkable):
 
     def _end(self, phase: PhasePlan, result: Any) -> None:
         """Keeps the result of a phase for the next write."""
+        if self.job.signal == "timeout":
+            # It may have stopped half-way, as it was told.
+            raise asyncio.CancelledError
         text: JsonText | None = None
         # That of the last is encoded with the job's completion; here too if a refusal has to follow the first start.
         if result is not None and not (phase.is_last and self._run.first_start is None):

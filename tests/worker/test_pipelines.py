@@ -746,6 +746,30 @@ class TestAttemptsOfPhases:
         phase = (await job.refresh()).phases[0]
         assert (phase.state, str(phase.reason)[:14]) == ("failed", "AttemptTimeout")
 
+    @pytest.mark.parametrize("kind", ["on the loop", "in a thread"])
+    async def test_a_phase_that_stops_at_the_timeout_of_the_job_has_not_completed(self, queue: Queue, kind: str):
+        async def hang(job: Job, ctx: PhaseContext) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return "half of it"
+            return "all of it"
+
+        def hang_in_thread(job: SyncJob, ctx: SyncPhaseContext) -> str:
+            never = threading.Event()
+            while not ctx.cancelled:
+                never.wait(0.001)
+            return "half of it"
+
+        phases = Phases()
+        function = hang if kind == "on the loop" else hang_in_thread
+        job = await run_to_failure(queue, Pipeline([Phase("hang", function), Phase("last", phases)]), timeout=0.05)
+
+        found = (await job.refresh()).phases
+        assert [(phase.state, phase.result) for phase in found] == [("failed", None), ("pending", None)]
+        assert str(found[0].reason).startswith("AttemptTimeout: the attempt took longer")
+        assert phases.calls == []
+
     async def test_a_result_that_is_not_json_fails_for_good(self, queue: Queue):
         calls: list[int] = []
 
