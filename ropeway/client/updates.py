@@ -58,6 +58,11 @@ class UnawaitedUpdate:
         return self._answer
 
     @property
+    def is_confirmed(self) -> bool:
+        """True if the store has carried it out."""
+        return self._answer is not None and self._answer.verdict == "done"
+
+    @property
     def _is_answered(self) -> bool:
         return self._answer is not None or self._error is not None
 

@@ -65,6 +65,10 @@ class Marking(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Names of marks to delete, before others are written."""
     notices: tuple[Notice, ...] = ()
 
+    def announces(self, earlier: Marking) -> bool:
+        """True if it begins with what another one announces, because it was made by `earlier.then(...)`."""
+        return self.notices[: len(earlier.notices)] == earlier.notices
+
     def then(self, later: Marking) -> Marking:
         """Both in one step, as if `later` came after this."""
         kept = [mark for mark in self.marks if mark.name not in later.forgets] if later.forgets else self.marks

@@ -40,7 +40,7 @@ _in_step: ContextVar[bool] = ContextVar("in_step", default=False)
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def _noted(call: F) -> F:
+def noted(call: F) -> F:
     """Notes the coroutines of calls, so that an attempt can tell which were not awaited, and so never began.
 
     Once a call has given the slot back, no other begins, even if the handler caught the exception and goes on. None
@@ -105,7 +105,7 @@ class Durable:
         timeout: Duration | None = None,
         **kwargs: Any,
     ) -> R: ...
-    @_noted
+    @noted
     async def step(
         self,
         name: str,
@@ -148,7 +148,7 @@ class Durable:
             marks.step_ended()
             _in_step.set(was_in_step)
 
-    @_noted
+    @noted
     async def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time, even of days; the handler begins again afterwards. Uses no attempt.
 
@@ -169,7 +169,7 @@ class Durable:
         if until > now:
             await self._give_back(Postponed(until - now))
 
-    @_noted
+    @noted
     async def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
         """Waits for a signal, `await queue.signal(id, name, data)`, and answers its data.
 
@@ -210,7 +210,7 @@ class Durable:
     async def gather(self, *calls: Call[R]) -> list[R]: ...
     @overload
     async def gather(self, *calls: FlowRequest) -> list[Any]: ...
-    @_noted
+    @noted
     async def gather(self, *calls: Any) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order.
 

@@ -25,8 +25,8 @@ from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
 from ..store.values import Added, JobUpdate
 from .completing import Completion, complete_with, completing
-from .durable import Durable
-from .job_run import JobRun
+from .durable import Durable, noted
+from .job_run import JobRun, made_once
 
 if TYPE_CHECKING:
     from .slots import Slot
@@ -127,9 +127,11 @@ class Job(Durable, JobHandle[Any], RunningJob):
     @property
     def run(self) -> JobRun:
         """For the parts of a worker that act for the handler."""
-        if self._run is None:
-            self._run = JobRun(self)
-        return self._run
+        run = self._run
+        if run is None:
+            with made_once:
+                run = self._run = self._run or JobRun(self)
+        return run
 
     @property
     def has_running_steps(self) -> bool:
@@ -203,6 +205,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
             raise DuplicateJob(links[0].queue, ", ".join(child.id for child in links[:10]), is_child=True)
         return plan.handles(bundle, [Added(job.id, "created") for job in bundle])
 
+    @noted
     async def wait_for_children(self) -> None:
         """Returns if all children have ended; otherwise gives the slot back, and the handler begins again then.
 

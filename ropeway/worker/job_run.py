@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import JobFinished, LockLost, StoreUnavailable
 from ..job.marks import Mark, Marking
@@ -17,6 +18,10 @@ from .trying import NOT_TRIED_AGAIN
 if TYPE_CHECKING:
     from .job import Job
     from .pipeline_run import FirstStart
+
+
+made_once: Final = Lock()
+"""A `def` handler may have threads of its own: none of them makes a part of the run that another has made."""
 
 
 class JobRun:
@@ -41,9 +46,11 @@ class JobRun:
 
     @property
     def marks(self) -> AttemptMarks:
-        if self._marks is None:
-            self._marks = AttemptMarks(self._job.record)
-        return self._marks
+        marks = self._marks
+        if marks is None:
+            with made_once:
+                marks = self._marks = self._marks or AttemptMarks(self._job.record)
+        return marks
 
     @property
     def has_calls(self) -> bool:
@@ -51,10 +58,12 @@ class JobRun:
 
     @property
     def calls(self) -> HandlerCalls:
-        """To note a call of the handler. On the loop only: two threads could make two of them."""
-        if self._calls is None:
-            self._calls = HandlerCalls()
-        return self._calls
+        """To note a call of the handler."""
+        calls = self._calls
+        if calls is None:
+            with made_once:
+                calls = self._calls = self._calls or HandlerCalls()
+        return calls
 
     @property
     def has_running_steps(self) -> bool:
@@ -89,7 +98,8 @@ class JobRun:
         if job.ended:
             raise JobFinished(job.queue.name, job.id)
         start = self.first_start
-        if start is not None and not start.is_withdrawn:
+        takes_start = start is not None and not start.is_withdrawn
+        if start is not None and takes_start:
             if change.children or (change.progress is not None and not _has_notices(change)):
                 # If children are refused, nothing else of their update is stored; progress is announced before notices.
                 await self.store_first_start()
@@ -98,7 +108,7 @@ class JobRun:
         answer = await (self._repeat(change) if is_repeat else self._send(change))
         if answer.verdict in ("lost", "missing"):
             raise LockLost(job.queue.name, job.id)
-        if start is not None:
+        if takes_start:
             self.first_start = None
         return answer
 
@@ -114,14 +124,17 @@ class JobRun:
             await self.update(change)
 
     def unstored(self) -> Marking | None:
-        """Starts and ends of phases that the store has not confirmed: an outcome takes them along."""
+        """Starts and ends of phases that the store has not confirmed: an outcome takes them along.
+
+        Some may be stored all the same. They are announced again: an event may come twice, and must not be missing.
+        """
         start, later = self.first_start, self.unconfirmed
-        marking = None
-        if start is not None:
-            marking = start.marking if start.withdraw() else _unannounced(start.marking)
-        if later is not None:
-            marking = _unannounced(later) if marking is None else marking.then(_unannounced(later))
-        return marking
+        if start is None or start.is_confirmed:
+            return later
+        start.withdraw()
+        if later is None:
+            return start.marking
+        return later if later.announces(start.marking) else start.marking.then(later)
 
     def write_marks(self, *marks: Mark) -> Coroutine[Any, Any, Answer]:
         """Stores results of steps. Applications call `job.step`."""
@@ -221,8 +234,3 @@ class JobRun:
 
 def _has_notices(change: JobUpdate) -> bool:
     return change.marking is not None and bool(change.marking.notices)
-
-
-def _unannounced(marking: Marking) -> Marking:
-    """The marks of an update that is under way, and announces them."""
-    return Marking(marking.marks, marking.forgets)

@@ -123,7 +123,8 @@ class PipelineRun(Parkable):
         job, run = self.job, self._run
         # From here on it is this phase that a timeout strikes.
         run.phase, run.unconfirmed = phase.name, marking
-        can_park = self._may_park
+        # Without a slot it was given up, and its updates are refused.
+        can_park = self._may_park and job.slot is not None
         if (start := run.first_start) is not None:
             if start.withdraw():
                 self._unsent = None

@@ -9,7 +9,18 @@ from typing import Final
 
 import pytest
 
-from ropeway import Job, JobCancelled, JobFailed, JobRequest, Phase, PhaseContext, Pipeline, Queue, Worker
+from ropeway import (
+    Job,
+    JobCancelled,
+    JobFailed,
+    JobRequest,
+    Phase,
+    PhaseContext,
+    Pipeline,
+    Queue,
+    StoreUnavailable,
+    Worker,
+)
 from ropeway.store.offers import Offers
 from tests.client.tampering import Door, Outage, Tampering
 from tests.patience import PATIENCE
@@ -125,6 +136,42 @@ async def test_a_timeout_between_two_phases_fails_the_second_and_keeps_the_first
     assert [(phase.name, phase.state) for phase in phases] == [("download", "completed"), ("process", "failed")]
 
 
+@pytest.mark.parametrize("ended_by", ["a timeout", "a shutdown"])
+async def test_an_end_that_never_reached_the_store_is_announced_with_the_outcome(
+    tampered_queue: Queue, tampering: Tampering, ended_by: str
+):
+    door = Door()
+
+    async def hold(*_: object) -> None:
+        await door.pass_through()
+        raise StoreUnavailable(tampered_queue.store.url, "cut off")
+
+    tampering.before["update"] = hold
+    async with Worker(tampered_queue, TWO, grace=0):
+        job = await tampered_queue.add("import", timeout=0.05 if ended_by == "a timeout" else None)
+        if ended_by == "a timeout":
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+        else:
+            await door.reached.wait()
+    door.opened.set()
+
+    assert (await job.refresh()).phases[0].state == "completed"
+    assert await phase_events(tampered_queue) == [
+        "phase-started download",
+        "phase-completed download",
+        "phase-started process",
+    ]
+
+
+async def phase_events(queue: Queue) -> list[str]:
+    return [
+        f"{event.name} {event.data['phase']}"
+        async for event in queue.events("start", follow=False)
+        if event.name.startswith("phase-")
+    ]
+
+
 async def lost_answers(
     queue: Queue, tampering: Tampering, pipeline: Pipeline, losses: set[int], timeout: float | None
 ) -> list[str]:
@@ -139,11 +186,7 @@ async def lost_answers(
     async with Worker(queue, pipeline):
         job = await queue.add("import", timeout=timeout)
         await job.result(timeout=PATIENCE)
-    return [
-        f"{event.name} {event.data['phase']}"
-        async for event in queue.events("start", follow=False)
-        if event.name.startswith("phase-")
-    ]
+    return await phase_events(queue)
 
 
 @pytest.mark.parametrize("losses", [{1}, {2}, {3}, {1, 2, 3, 4, 5}])

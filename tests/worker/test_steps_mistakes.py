@@ -130,8 +130,9 @@ FORGOTTEN = pytest.mark.parametrize(
         (lambda job: job.sleep("1 day", name="nap"), "job.sleep('nap', ...)"),
         (lambda job: job.wait_for("paid"), "job.wait_for('paid', ...)"),
         (lambda job: job.gather(Flow("echo")), "job.gather(...)"),
+        (lambda job: job.wait_for_children(), "job.wait_for_children(...)"),
     ],
-    ids=["step", "sleep", "named", "wait", "gather"],
+    ids=["step", "sleep", "named", "wait", "gather", "children"],
 )
 
 
