@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -113,14 +115,25 @@ class Project:
             [sys.executable, *arguments], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True
         )
 
-    def cut_connections(self) -> int:
-        """As a restart of the database does; answers how many there were."""
-        with psycopg.connect(self._database) as connection:
+    def cut_connections(self, number: int) -> None:
+        """As a restart of the database does, once there are so many: those of a program that ended linger."""
+        deadline = time.monotonic() + PATIENCE
+        with psycopg.connect(self._database, autocommit=True) as connection:
+            while (there := self._connections(connection)) != number:
+                assert time.monotonic() < deadline, f"{there} connections, not {number}"
+                time.sleep(0.02)
             cut = connection.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                 " WHERE application_name = 'shop' AND datname = current_database()"
             )
-            return len(cut.fetchall())
+            assert len(cut.fetchall()) == number
+
+    @staticmethod
+    def _connections(connection: psycopg.Connection[Any]) -> int:
+        there = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shop' AND datname = current_database()"
+        )
+        return int(there.fetchall()[0][0])
 
 
 @pytest.fixture
@@ -147,7 +160,7 @@ def worker(request: pytest.FixtureRequest, project: Project) -> Iterator[subproc
 def test_a_worker_outlives_the_connections_of_its_threads(project: Project, worker: subprocess.Popen[str]):
     assert project.run("visit.py", "1") == ["201", "receipt for order 1", "True 1"]
 
-    assert project.cut_connections() == 1
+    project.cut_connections(1)
     assert project.run("visit.py", "2") == ["201", "receipt for order 2", "True 1"]
 
     worker.send_signal(signal.SIGTERM)
