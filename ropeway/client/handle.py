@@ -194,6 +194,10 @@ class JobHandle(Guided, Generic[R_co]):
         """Makes the delayed job wait now."""
         await self.queue.promote(self.id)
 
+    async def signal(self, name: str, data: Json = None) -> None:
+        """Answers a `job.wait_for(name)` of the job, also one that comes later; a second signal replaces the first."""
+        await self.queue.signal(self.id, name, data)
+
     async def remove(self, *, force: bool = False, children: bool = True) -> None:
         """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
 

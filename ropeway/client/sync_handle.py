@@ -129,6 +129,10 @@ class SyncJobHandle(Guided, Generic[R_co]):
         """Makes the delayed job wait now."""
         run(self._job.promote())
 
+    def signal(self, name: str, data: Json = None) -> None:
+        """Answers a `job.wait_for(name)` of the job, also one that comes later; a second signal replaces the first."""
+        run(self._job.signal(name, data))
+
     def remove(self, *, force: bool = False, children: bool = True) -> None:
         """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
 

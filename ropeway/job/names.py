@@ -38,6 +38,8 @@ def is_queue_name(text: str) -> bool:
 def job_id(given: object) -> str:
     if isinstance(given, str) and _ID.fullmatch(given):
         return plain(given)
+    if isinstance(getattr(given, "id", None), str):
+        raise InvalidName("job id", given, "use its id, as in job.id")
     raise InvalidName("job id", given, "use text of 1 to 255 letters, digits, '.', '_', ':' or '-'")
 
 

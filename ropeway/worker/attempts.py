@@ -19,7 +19,7 @@ from ..store.values import Answer
 from .context import CurrentJob, isolated
 from .handlers import Handler, Handlers, InProcess
 from .inputs import fill_inputs
-from .job import Job, SendSignal
+from .job import Interrupt, Job
 from .options import Rules
 from .outcome_rules import OutcomeRules, started_too_often
 from .parking import Parkable
@@ -39,7 +39,7 @@ class Attempts:
         threads: Threads,
         processes: Processes,
         rules: Rules,
-        signal: SendSignal,
+        interrupt: Interrupt,
         give_up: Callable[[Job], None] = lambda _: None,
     ) -> None:
         """`give_up` ends the attempt of a handler that does not stop."""
@@ -48,7 +48,7 @@ class Attempts:
         self._processes = processes
         self._rules = rules
         self.outcomes = OutcomeRules(rules)
-        self._signal = signal
+        self._interrupt = interrupt
         self._give_up = give_up
         self.current = CurrentJob()
         self.deadlines: dict[Job, float] = {}
@@ -101,9 +101,9 @@ class Attempts:
     async def _end_of_steps(self, job: Job) -> None:
         """Waits for steps that the handler has left running: another attempt would run them a second time.
 
-        Not once it is told to stop. The cancel that says so ends the wait, and `job.signal` remains.
+        Not once it is told to stop. The cancel that says so ends the wait, and `job.interruption` remains.
         """
-        if job.signal is None:
+        if job.interruption is None:
             with suppress(asyncio.CancelledError):
                 await job.run.end_of_steps()
 
@@ -132,7 +132,7 @@ class Attempts:
         if options.timeout is None:
             return await self._invoke(handler, job)
         self.deadlines[job] = time.monotonic() + options.timeout / 1000
-        timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._signal, job, "timeout")
+        timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._interrupt, job, "timeout")
         try:
             return await self._invoke(handler, job)
         finally:
@@ -143,7 +143,7 @@ class Attempts:
 
     def lost(self, job: Job, answer: Answer) -> None:
         """Stops the handler of a job that another update found to be no longer this worker's."""
-        self._signal(job, "cancelled" if answer.state == "cancelled" else "lost")
+        self._interrupt(job, "cancelled" if answer.state == "cancelled" else "lost")
 
     def watch(self, job: Job, timeout: float, what: str) -> asyncio.TimerHandle:
         """Gives the job up if the timeout of its step or phase and `cancel_grace` pass, unless it is cancelled."""
@@ -152,8 +152,8 @@ class Attempts:
         )
 
     def _exceed(self, job: Job, timeout: float, what: str) -> None:
-        if not job.ended and job.signal is None:
-            job.signal, job.error = "timeout", AttemptTimeout(timeout, what)
+        if not job.ended and job.interruption is None:
+            job.interruption, job.error = "timeout", AttemptTimeout(timeout, what)
             self._give_up(job)
 
     async def call_phase(self, phase: Phase, job: Job, context: PhaseContext) -> Any:
@@ -172,7 +172,7 @@ class Attempts:
         finally:
             job.threaded = False
         if inspect.isawaitable(result):
-            _refuse_if_signalled(job, result)
+            _refuse_if_interrupted(job, result)
         return result
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
@@ -195,7 +195,7 @@ class Attempts:
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
-        _refuse_if_signalled(job, result)
+        _refuse_if_interrupted(job, result)
         return handler.json_of(await isolated(_awaiting(result), job, self.current))
 
     def _noting(self, handler: Handler, job: Job) -> Callable[[SyncJob], Any]:
@@ -210,7 +210,7 @@ class Attempts:
 
         From any thread.
         """
-        if job not in self._returned or job.signal in ("timeout", "cancelled"):
+        if job not in self._returned or job.interruption in ("timeout", "cancelled"):
             return None
         try:
             return self.outcomes.completed(job, self._returned[job])
@@ -218,9 +218,9 @@ class Attempts:
             return None
 
 
-def _refuse_if_signalled(job: Job, result: Any) -> None:
-    """Refuses to await what a function returned, if the job was signalled in its thread, where nothing cancels it."""
-    if job.signal is None:
+def _refuse_if_interrupted(job: Job, result: Any) -> None:
+    """Refuses to await what a function returned, if the job was interrupted in its thread, where nothing cancels it."""
+    if job.interruption is None:
         return
     if inspect.iscoroutine(result):
         result.close()

@@ -131,10 +131,10 @@ def _outcome(job: Job, completion: Completion) -> Outcome:
 
 
 def _refuse_if_told_to_stop(job: Job) -> None:
-    """Refuses to commit after a signal: a handler in a thread is not cancelled, and may have missed it."""
-    if job.signal in ("cancelled", "removed", "lost"):
+    """Refuses to commit after an interruption: a handler in a thread is not cancelled, and may have missed it."""
+    if job.interruption in ("cancelled", "removed", "lost"):
         raise LockLost(job.queue.name, job.id)
-    if job.signal == "timeout":
+    if job.interruption == "timeout":
         raise AttemptTimeout(((job.options and job.options.timeout) or 0) / 1000)
 
 

@@ -37,12 +37,12 @@ T = TypeVar("T")
 
 LOG_LINE_LIMIT: Final = 4_096
 
-Signal: TypeAlias = Literal["cancelled", "removed", "lost", "timeout", "shutdown"]
-REVOKED: Final[tuple[Signal, ...]] = ("cancelled", "removed")
+Interruption: TypeAlias = Literal["cancelled", "removed", "lost", "timeout", "shutdown"]
+REVOKED: Final[tuple[Interruption, ...]] = ("cancelled", "removed")
 """The job is no longer this worker's, and nothing is left to settle."""
 
-SendSignal: TypeAlias = "Callable[[Job, Signal], None]"
-"""Delivers a signal to a running job, from any thread."""
+Interrupt: TypeAlias = "Callable[[Job, Interruption], None]"
+"""Interrupts a running job, from any thread."""
 
 
 class Job(Durable, JobHandle[Any], RunningJob):
@@ -60,12 +60,12 @@ class Job(Durable, JobHandle[Any], RunningJob):
         "dump",
         "ended",
         "error",
+        "interruption",
         "keep",
         "marking",
         "options",
         "progressed",
         "record",
-        "signal",
         "slot",
         "threaded",
         "timing",
@@ -90,9 +90,9 @@ class Job(Durable, JobHandle[Any], RunningJob):
         """Retention, once it is completed."""
         self.confirmed = confirmed
         """When the store last confirmed the lock, on the worker's monotonic clock."""
-        self.signal: Signal | None = None
+        self.interruption: Interruption | None = None
         self.cancel_sent = False
-        """True if its handler's task was cancelled because of the signal."""
+        """True if its handler's task was cancelled because of it."""
         self.ended = False
         self.error: BaseException | None = None
         """The error of its attempt, until it is reported."""
@@ -159,7 +159,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
 
         The job was cancelled or removed, its lock was lost, its timeout passed, or the worker shuts down.
         """
-        return self.signal is not None
+        return self.interruption is not None
 
     async def progress(self, value: Json) -> None:
         """Stores the job's progress: any JSON value; a number from 0 to 100 is shown as a bar."""

@@ -55,7 +55,7 @@ class WorkerOptions(TypedDict, total=False):
     grace: Duration
     """Time that a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
-    """Time that a handler may take to stop after a signal; default 5 s."""
+    """Time that a handler may take to stop once it is interrupted; default 5 s."""
     max_process_jobs: int
     """After this many jobs a process of a handler with `run_in="process"` is replaced; default: never."""
     max_process_memory: int | str

@@ -41,10 +41,10 @@ class OutcomeRules:
         """The outcome of an attempt whose handler returned; raises if it failed all the same."""
         if job.completion is not None and (outcome := committed(job)) is not None:
             return self._committed_before(job, outcome, result)
-        if job.signal is not None:
-            if job.signal == "timeout":
+        if job.interruption is not None:
+            if job.interruption == "timeout":
                 raise self.overtime(job)
-            if job.signal in REVOKED:
+            if job.interruption in REVOKED:
                 return None
         try:
             return self.completed(job, result)
@@ -69,7 +69,7 @@ class OutcomeRules:
         """As `raised`, of a job that no transaction has completed."""
         options = job.options or _UNREADABLE
         error = meaning_of(error)
-        match job.signal, error:
+        match job.interruption, error:
             case "cancelled" | "removed", _:
                 return None
             case "shutdown" | "lost", _:
@@ -125,7 +125,7 @@ class OutcomeRules:
         self, job: Job, outcome: Outcome, returned: Any, error: BaseException | None = None
     ) -> Outcome:
         """The committed outcome: what its handler did after the commit changes nothing."""
-        if error is not None and job.signal is None:
+        if error is not None and job.interruption is None:
             log.error("%r was completed by its transaction, and its handler raised after that", job, exc_info=error)
         elif returned is not None and outcome.result != _text(returned):
             log.warning("%r was completed by its transaction: what its handler returned is not stored", job)

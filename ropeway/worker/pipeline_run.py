@@ -139,7 +139,7 @@ class PipelineRun(Parkable):
         if answer.verdict != "done":
             raise LockLost(job.queue.name, job.id)
         run.first_start = run.unconfirmed = None
-        if job.signal is not None:
+        if job.interruption is not None:
             # The phase before ignored it: this one ends where it begins.
             raise asyncio.CancelledError
 
@@ -184,7 +184,7 @@ class PipelineRun(Parkable):
 
     def _end(self, phase: PhasePlan, result: Any) -> None:
         """Keeps the result of a phase for the next write."""
-        if self.job.signal == "timeout":
+        if self.job.interruption == "timeout":
             # It may have stopped half-way, as it was told.
             raise asyncio.CancelledError
         text: JsonText | None = None

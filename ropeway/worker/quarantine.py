@@ -176,7 +176,7 @@ class Quarantine(Service):
         except StoreUnavailable:
             return False
         if answer.verdict != "done":
-            self._slots.signal(job, "lost")
+            self._slots.interrupt(job, "lost")
         return not unless()
 
     def _acquire(self, job: Job) -> bool:

@@ -57,12 +57,12 @@ class Reports:
                 self._listeners.emit("active", job, attempt=job.attempt)
 
     def dropped(self, job: Job) -> None:
-        if job.signal not in REVOKED:
+        if job.interruption not in REVOKED:
             self._listeners.emit("lock-lost", job)
             return
-        self._job_log.revoked(job, job.signal)
+        self._job_log.revoked(job, job.interruption)
         # A removal is in the events of the queue.
-        if job.signal == "cancelled":
+        if job.interruption == "cancelled":
             self._listeners.emit("cancelled", job)
 
     def settled_all(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:

@@ -25,7 +25,7 @@ from .dispatcher import Dispatcher
 from .domains import Domain, domains_of, late_ones
 from .following import Following
 from .handlers import Handlers
-from .job import Job, Signal
+from .job import Interruption, Job
 from .maintenance.census import Census
 from .maintenance.loop_watch import FINAL_CALL_TIMEOUT, LoopWatch
 from .maintenance.presence import Presence
@@ -95,7 +95,7 @@ class Runtime:
         self._stoppable = stoppable
         self._threads = Threads(worker_id)
         self._processes = Processes(rules.max_process_jobs, rules.max_process_memory)
-        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._signal, self._check_stopped)
+        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._interrupt, self._check_stopped)
         self._observations = Observations()
         self.slots = Slots(rules.concurrency, self._attempts, self._ended, self._observations.ran)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
@@ -316,7 +316,7 @@ class Runtime:
     async def shut_down(self) -> None:
         """Shuts down in this order, and raises only at the end.
 
-        Stop claiming and ticking; wait for handlers while locks are renewed; signal handlers; wait again; hand back the
+        Stop claiming and ticking; wait for handlers while locks are renewed; interrupt them; wait again; hand back the
         rest; settle all outcomes; end companions; close.
         """
         asked = self._loop.time()
@@ -376,10 +376,10 @@ class Runtime:
         for queue in domain.queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
             stalls = replace(rules.stalls_in(queue), ends=PROCESS_EXITS)
-            revocations = Revocations(store, name, held, self._send_signal)
+            revocations = Revocations(store, name, held, self._interrupt_soon)
             await revocations.begin()
             services += [
-                Renewer(store, name, self._locked, rules.lock, self._send_signal),
+                Renewer(store, name, self._locked, rules.lock, self._interrupt_soon),
                 Ticker(store, name, stalls, rules.stalled_interval, reports.on_ticked, self.stopping.is_set),
                 revocations,
                 Census(store, name, self._handlers.names, reports.on_unhandled),
@@ -438,15 +438,15 @@ class Runtime:
         else:
             self.dispatcher.job_ended(job, outcome)
 
-    def _send_signal(self, job: Job, signal: Signal) -> None:
+    def _interrupt_soon(self, job: Job, why: Interruption) -> None:
         """From the maintenance thread. A handler in a thread sees it at once, a coroutine when the loop runs."""
-        if job.threaded and job.signal is None:
-            job.signal = signal
-        self._loop.call_soon_threadsafe(self._signal, job, signal)
+        if job.threaded and job.interruption is None:
+            job.interruption = why
+        self._loop.call_soon_threadsafe(self._interrupt, job, why)
 
-    def _signal(self, job: Job, signal: Signal) -> None:
+    def _interrupt(self, job: Job, why: Interruption) -> None:
         if not job.ended:
-            self.slots.signal(job, signal)
+            self.slots.interrupt(job, why)
             self._loop.call_later(self._rules.cancel_grace, self._check_stopped, job)
 
     def _check_stopped(self, job: Job) -> None:
@@ -456,9 +456,9 @@ class Runtime:
             task.add_done_callback(self._giving_up.discard)
 
     async def _give_up(self, job: Job) -> None:
-        """Settles the job of a handler that ignored its signal, and replaces its slot."""
+        """Settles the job of a handler that ignored its interruption, and replaces its slot."""
         outcome = None
-        if job.signal == "timeout":
+        if job.interruption == "timeout":
             outcomes = self._attempts.outcomes
             outcome = await outcomes.of_error(job, outcomes.overtime(job))
         if not self.slots.abandon(job, outcome):

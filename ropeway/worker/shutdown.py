@@ -38,7 +38,7 @@ class Shutdown:
         self._hurried = hurried
         self._ends_at = ends_at
         self.second_wait = min(rules.cancel_grace, SECOND_WAIT)
-        """Seconds for handlers to stop after their signal."""
+        """Seconds for handlers to stop once they are interrupted."""
 
     async def wait_for_handlers(self, seconds: float) -> None:
         """Returns when no handler runs, or after so many seconds, or soon after the worker was hurried."""
@@ -58,7 +58,7 @@ class Shutdown:
     async def stop_handlers(self) -> list[Job]:
         """Signals all handlers. Answers the jobs of those that did not stop; these are handed back too."""
         for job in list(self._slots.held):
-            self._slots.signal(job, "shutdown")
+            self._slots.interrupt(job, "shutdown")
         await self.wait_for_handlers(self.second_wait)
         stubborn = list(self._slots.held)
         for job in stubborn:

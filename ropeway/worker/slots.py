@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..client.updates import EnqueueUpdate, enqueue_update
 from ..job.outcomes import Outcome
 from .attempts import Attempts
-from .job import REVOKED, Job, Signal
+from .job import REVOKED, Interruption, Job
 from .parking import Parkable
 from .service import log
 
@@ -120,21 +120,21 @@ class Slots:
     def taken(self, jobs: Iterable[Job]) -> None:
         """Accounts, on the loop, for jobs that `take_unstarted` gave away."""
         for job in jobs:
-            if job.signal == "cancelled":
+            if job.interruption == "cancelled":
                 self._ended(job, None)
         if not self.held:
             self._emptied()
 
-    def signal(self, job: Job, signal: Signal) -> None:
+    def interrupt(self, job: Job, why: Interruption) -> None:
         """Asks a handler to stop: a coroutine is cancelled; a thread can see `job.cancelled`.
 
-        Only the first signal cancels: a second one would hit the handler's clean-up. `cancelled` and `removed` replace
-        other signals, because then there is nothing left to settle.
+        Only the first one cancels: a second one would hit the handler's clean-up. `cancelled` and `removed` replace
+        others, because then there is nothing left to settle.
         """
         if job.ended:
             return
-        if job.signal is None or (signal in REVOKED and job.signal not in REVOKED):
-            job.signal = signal
+        if job.interruption is None or (why in REVOKED and job.interruption not in REVOKED):
+            job.interruption = why
         if not job.cancel_sent and not job.threaded and job.slot is not None and job.slot.task is not None:
             job.cancel_sent = True
             job.slot.task.cancel()
@@ -234,7 +234,7 @@ class Slots:
             slot.job = job
             if job.timing is not None:
                 job.timing.began = monotonic()
-            outcome = await run(job) if job.signal is None else _unstarted(job)
+            outcome = await run(job) if job.interruption is None else _unstarted(job)
             if slot not in self._slots:
                 return
             now = clock()
@@ -324,8 +324,8 @@ class Slots:
 
 
 def _unstarted(job: Job) -> Outcome | None:
-    """The outcome of a job that was signalled before its handler was called."""
-    return Outcome(job.id, job.token, "hand back") if job.signal in ("shutdown", "lost") else None
+    """The outcome of a job that was interrupted before its handler was called."""
+    return Outcome(job.id, job.token, "hand back") if job.interruption in ("shutdown", "lost") else None
 
 
 def _forget_cancels(task: asyncio.Task[Any]) -> None:

@@ -396,6 +396,8 @@ async def with_phases() -> None:
     assert_type((await job.refresh()).phases[0].name, str)
     await queue.signal(job.id, "payment", {"euro": 5})
     queue.sync.signal(job.id, "payment")
+    await job.signal("payment", {"euro": 5})
+    job.sync.signal("payment")
 
 
 async def a_page(number: int) -> Receipt:

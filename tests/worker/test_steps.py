@@ -548,6 +548,37 @@ class TestSignals:
         [claimed] = Worker(queue).claim_sync()
         assert [mark.name for mark in claimed._claimed.record.marks] == ["signal:payment"]
 
+    async def test_from_a_handle(self, queue: Queue):
+        async def work(job: Job) -> Any:
+            return await job.wait_for("payment")
+
+        job = await queue.add("work")
+        await job.signal("payment", {"euro": 5})
+        async with Worker(queue, work):
+            assert await job.result(timeout=PATIENCE) == {"euro": 5}
+            with pytest.raises(InvalidMove):
+                await job.signal("payment")
+
+    def test_from_a_handle_without_a_loop(self, queue: Queue):
+        queue.sync.add("work").signal("payment", 42)
+
+        [claimed] = Worker(queue).claim_sync()
+        assert [(mark.name, mark.value) for mark in claimed._claimed.record.marks] == [("signal:payment", "42")]
+
+    async def test_a_running_handler_sends_itself_one(self, queue: Queue):
+        async def work(job: Job) -> Any:
+            await job.signal("payment", 42)
+            return job.interruption, await job.wait_for("payment")
+
+        job = await queue.add("work")
+        async with Worker(queue, work):
+            assert await job.result(timeout=PATIENCE) == [None, 42]
+
+    async def test_a_job_where_its_id_belongs(self, queue: Queue):
+        job: Any = await queue.add("work")
+        with pytest.raises(InvalidName, match=r"use its id, as in job\.id"):
+            await queue.signal(job, "payment")
+
     async def test_a_job_claimed_by_hand_is_given_back(self, queue: Queue):
         job = await queue.add("work")
         [claimed] = await Worker(queue).claim()

@@ -449,7 +449,7 @@ async def test_a_cancelled_job_needs_no_other_reason_to_stop(queue: Queue):
         job = await queue.add("send", timeout=0.02)
         await entered(cleaning)
         await job.cancel()
-        while not any(held.signal == "cancelled" for held in worker.running):
+        while not any(held.interruption == "cancelled" for held in worker.running):
             await told(queue, "cancelled", job)
             await asyncio.sleep(0.01)
         go_on.set()

@@ -12,7 +12,7 @@ from ...job.instants import Milliseconds
 from ...store.contract import Store
 from ...store.values import Lock
 from ..completing import is_completing
-from ..job import Job, SendSignal
+from ..job import Interrupt, Job
 from ..service import LONGEST_PAUSE, Service, log
 
 SAFE: Final = 0.95
@@ -25,13 +25,13 @@ class Renewer(Service):
     """Extends the locks of one queue's jobs that run or wait to be settled, twice per lock duration."""
 
     def __init__(
-        self, store: Store, queue: str, locked: Callable[[], list[Job]], lock: Milliseconds, send: SendSignal
+        self, store: Store, queue: str, locked: Callable[[], list[Job]], lock: Milliseconds, interrupt: Interrupt
     ) -> None:
         self._store = store
         self._queue = queue
         self._locked = locked
         self._lock = lock
-        self._send = send
+        self._interrupt = interrupt
         self._asks_again = False
 
     async def step(self) -> None:
@@ -42,7 +42,7 @@ class Renewer(Service):
             await asyncio.sleep(max(0, next_at - time.monotonic()))
 
     async def _renew_in_time(self, jobs: list[Job]) -> bool:
-        """True if the store answered; if not, jobs that must stop have been signalled."""
+        """True if the store answered; if not, jobs that must stop have been interrupted."""
         patience = self._time_left(jobs)
         asked = time.monotonic()
         try:
@@ -70,15 +70,15 @@ class Renewer(Service):
                 job.confirmed = asked
             elif not job.ended and not is_completing(job):
                 if answer.verdict == "missing":
-                    self._send(job, "removed")
+                    self._interrupt(job, "removed")
                 else:
-                    self._send(job, "cancelled" if answer.state == "cancelled" else "lost")
+                    self._interrupt(job, "cancelled" if answer.state == "cancelled" else "lost")
 
     def _time_left(self, jobs: Iterable[Job]) -> float:
         """Seconds until the first job must stop if the store does not answer: at most half a lock, and never zero."""
         lock = self._lock / 1000
         oldest = time.monotonic() - lock * SAFE
-        left = [job.confirmed - oldest for job in jobs if job.confirmed > oldest or job.signal != "lost"]
+        left = [job.confirmed - oldest for job in jobs if job.confirmed > oldest or job.interruption != "lost"]
         return min([lock / 2, *(seconds if seconds > 0 else lock * (1 - SAFE) for seconds in left)])
 
     def _fence(self, jobs: Iterable[Job]) -> None:
@@ -86,4 +86,4 @@ class Renewer(Service):
         oldest = time.monotonic() - self._lock / 1000 * SAFE
         for job in jobs:
             if job.confirmed <= oldest:
-                self._send(job, "lost")
+                self._interrupt(job, "lost")

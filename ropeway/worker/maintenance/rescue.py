@@ -118,7 +118,7 @@ class Rescue:
         jobs = self._slots.take_unstarted()
         for job in jobs:
             job.ended = True
-            if job.signal != "cancelled":
+            if job.interruption != "cancelled":
                 self._dispatcher.enqueue_outcome(job, _hand_back(job))
             # In this order, so that its lock is renewed without a gap.
             self._slots.held.discard(job)

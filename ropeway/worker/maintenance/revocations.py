@@ -10,7 +10,7 @@ from typing import Final
 from ...errors import StoreError
 from ...store.contract import Store
 from ...store.values import Why
-from ..job import Job, SendSignal
+from ..job import Interrupt, Job
 from ..service import Service, until_answered
 
 CLAIM_UNDER_WAY: Final = 60.0
@@ -21,13 +21,13 @@ REASON_LIMIT: Final = 1.0
 
 
 class Revocations(Service):
-    """Reads the store's list of revoked locks, and signals the jobs that this worker holds under them."""
+    """Reads the store's list of revoked locks, and interrupts the jobs that this worker holds under them."""
 
-    def __init__(self, store: Store, queue: str, held: set[Job], send: SendSignal) -> None:
+    def __init__(self, store: Store, queue: str, held: set[Job], interrupt: Interrupt) -> None:
         self._store = store
         self._queue = queue
         self._held = held
-        self._send = send
+        self._interrupt = interrupt
         self._listener = store.listen("revoked", [queue])
         self._cursor: str | None = None
         self._recent: dict[tuple[str, str], tuple[float, Why]] = {}
@@ -56,7 +56,7 @@ class Revocations(Service):
             ]
             await self._read_reasons([job for job, why in found if why == "cancelled"])
             for job, why in found:
-                self._send(job, why)
+                self._interrupt(job, why)
         if not revoked.locks:
             await self._listener.wait(0.5 if self._recent else 5.0)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from ropeway import Queue, Worker
-from ropeway.worker.job import Job, Signal
+from ropeway.worker.job import Interruption, Job
 from ropeway.worker.maintenance.renewer import Renewer
 from tests.client.tampering import Outage, Tampering
 
@@ -22,12 +22,12 @@ class Held:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.told: list[Signal] = []
+        self.told: list[Interruption] = []
         self.renewer: Final = Renewer(job.queue.store, job.queue.name, lambda: [job], round(LOCK * 1000), self._tell)
 
-    def _tell(self, job: Job, signal: Signal) -> None:
-        job.signal = signal
-        self.told.append(signal)
+    def _tell(self, job: Job, why: Interruption) -> None:
+        job.interruption = why
+        self.told.append(why)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_a_worker_that_stands_still_again_and_again_gives_up(held: Held, t
 @pytest.mark.every_store
 async def test_a_lock_that_is_lost_does_not_hurry_the_others(held: Held, tampering: Tampering):
     held.job.confirmed = time.monotonic() - LOCK
-    held.job.signal = "lost"
+    held.job.interruption = "lost"
     tampering.before["renew"] = never_answer
     asked = time.monotonic()
     await held.renewer.step()
