@@ -32,6 +32,11 @@ def instant_of(moment: datetime, option: str | None = None) -> Instant:
     return round(moment.timestamp() * 1000)
 
 
+def due_instant_of(moment: datetime, option: str | None = None) -> Instant:
+    """As `instant_of`, within what stores can hold: one before 1970 is due now, as any that has passed."""
+    return min(max(instant_of(moment, option), 0), LAST_INSTANT)
+
+
 @overload
 def moment_of(instant: Instant) -> datetime: ...
 @overload

@@ -19,7 +19,7 @@ from .choices import yes_or_no
 from .codec import JsonText
 from .dedupe import Dedupe, DedupeRule, dedupe_key
 from .durations import Duration, milliseconds
-from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
+from .instants import Instant, Milliseconds, due_instant_of
 from .names import job_id, queue_name, tag_name
 from .numbers import LEAST_URGENT, MOST_URGENT, whole
 from .retention import KeepOption, Retention, retention
@@ -245,8 +245,8 @@ def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
 
 def _read_delay(option: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, datetime):
-        # An instant in the past is due now: any instant may have passed by the time of the call.
-        return "due_at", min(max(instant_of(value, option), 0), LAST_INSTANT)
+        # One in the past is due now: any instant may have passed by the time of the call.
+        return "due_at", due_instant_of(value, option)
     return option, 0 if value is None else milliseconds(value, option)
 
 
@@ -287,7 +287,7 @@ def _read_tags(option: str, value: Any) -> tuple[str, Any]:
 
 def _read_expires(option: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, datetime):
-        return "start_by", min(max(instant_of(value, option), 0), LAST_INSTANT)
+        return "start_by", due_instant_of(value, option)
     limit = None if value is None else milliseconds(value, option)
     if limit == 0:
         raise InvalidOption(option, f"cannot be {shown(value)}: use at least 1 ms, or leave it out")

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 from functools import reduce
 from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -30,6 +31,7 @@ from ..job.codec import Json, decode, encode
 from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.failure import failure_of
 from ..job.flows import ChildState, Policy, policy_or_none
+from ..job.instants import due_instant_of
 from ..job.marks import Mark
 from ..job.outcomes import may_retry
 from ..job.phases import overall, result_of_phase, results_of_phases
@@ -156,10 +158,14 @@ class ProcessJob(StepsInPlace, RunningJob):
             return False
         return bool(self._ask(MayTryAgain(self.token, failure_of(error))))
 
-    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
-        """Gives the slot back for a time; the handler begins again afterwards."""
+    def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
+        """Gives the slot back for a time, or until an instant; the handler begins again afterwards."""
         self._refuse_after_giving_back()
-        postponed = self._ask(Sleep(self.token, milliseconds_left(duration, "duration"), name))
+        if isinstance(delay, datetime):
+            request = Sleep(self.token, 0, name, due_instant_of(delay, "delay"))
+        else:
+            request = Sleep(self.token, milliseconds_left(delay, "delay"), name)
+        postponed = self._ask(request)
         if postponed is not None:
             self._give_back(Postponed(postponed))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
+from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
 
@@ -17,7 +18,7 @@ from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, Signal
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.flows import Parent
-from ..job.instants import LAST_INSTANT, Instant, Milliseconds
+from ..job.instants import LAST_INSTANT, Instant, due_instant_of
 from ..job.marks import SIGNAL, SLEEP, STEP, WAIT, Mark, Marking, mark_name
 from ..job.numbers import whole
 from ..job.options import MOST_ATTEMPTS
@@ -149,13 +150,15 @@ class Durable:
             _in_step.set(was_in_step)
 
     @noted
-    async def sleep(self, duration: Duration, *, name: str | None = None) -> None:
-        """Gives the slot back for a time, even of days; the handler begins again afterwards. Uses no attempt.
+    async def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
+        """Gives the slot back for a time, even of days, or until an instant (with a time zone). Uses no attempt.
 
-        Sleeps are told apart by their order in the handler or phase, or by `name` if that order changes. The
-        duration of the first attempt that came to it counts; a negative one is over.
+        The handler begins again afterwards. Sleeps are told apart by their order in the handler or phase, or by `name`
+        if that order changes. What the first attempt that came to it gave counts; an instant that has passed, or a
+        negative duration, is over.
         """
-        length = milliseconds_left(duration, "duration")
+        due_at = due_instant_of(delay, "delay") if isinstance(delay, datetime) else None
+        length = 0 if isinstance(delay, datetime) else milliseconds_left(delay, "delay")
         marks = self.run.marks
         mark = marks.next_sleep() if name is None else marks.use(SLEEP, name)
         known = marks.until_of(mark)
@@ -163,7 +166,7 @@ class Durable:
             # It was over when this attempt was claimed.
             return
         now = await self.queue.store.clock()
-        until = await self._wait_until(mark, now, length)
+        until = await self._wait_until(mark, now + length if due_at is None else due_at)
         if until > now and await self._wait_for_other_steps():
             now = await self.queue.store.clock()
         if until > now:
@@ -197,7 +200,7 @@ class Durable:
         if timeout is not None:
             length = milliseconds_left(timeout, "timeout")
             now = await self.queue.store.clock()
-            until = await self._wait_until(wait, now, length)
+            until = await self._wait_until(wait, now + length)
         if until > now and await self._wait_for_other_steps() and timeout is not None:
             now = await self.queue.store.clock()
         if until <= now:
@@ -235,10 +238,11 @@ class Durable:
     async def _give_back(self, postponed: Postponed) -> None:
         self.run.calls.give_back(postponed)
 
-    async def _wait_until(self, mark: str, now: Instant, length: Milliseconds) -> Instant:
+    async def _wait_until(self, mark: str, first: Instant) -> Instant:
+        """The end of a wait: what the first attempt that came to it has stored."""
         until = self.run.marks.until_of(mark)
         if until is None:
-            until = min(now + length, LAST_INSTANT)
+            until = min(first, LAST_INSTANT)
             await self.run.write_marks(Mark(mark, str(until)))
         return until
 

@@ -11,7 +11,7 @@ from ..errors import InvalidPayload, RopewayError
 from ..job.codec import Json, JsonText, encode
 from ..job.failure import Failure
 from ..job.flows import Policy
-from ..job.instants import Milliseconds
+from ..job.instants import Instant, Milliseconds
 from ..job.marks import Mark
 from ..job.record import JobRecord
 from .described_flows import Graph
@@ -111,6 +111,8 @@ class Sleep(msgspec.Struct, tag="sleep", frozen=True):
     token: str
     duration: Milliseconds
     name: str | None = None
+    due_at: Instant | None = None
+    """Until then, whatever the duration says."""
 
 
 class WaitFor(msgspec.Struct, tag="wait", frozen=True):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ..client.tasks import AnyTask
 from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, SignalTimeout, WorkerCrashed
 from ..job.codec import Json, decode
+from ..job.instants import moment_of
 from ..showing import shown
 from .described_flows import rebuild
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused, SignalTimeoutInProcess
@@ -331,8 +332,8 @@ async def _durable(job: Job, request: Sleep | WaitFor | Gather) -> Any:
     """A call of `Durable`, for the process: it leaves its handler by itself if the job is postponed."""
     try:
         match request:
-            case Sleep(duration=duration, name=name):
-                await job.sleep(duration / 1000, name=name)
+            case Sleep(duration=duration, name=name, due_at=due_at):
+                await job.sleep(duration / 1000 if due_at is None else moment_of(due_at), name=name)
                 return None
             case WaitFor(name=name, timeout=timeout):
                 waited = await job.wait_for(name, timeout=None if timeout is None else timeout / 1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..client.flows import FlowRequest
@@ -89,13 +90,14 @@ class SyncClaimedJob(SyncJobHandle):
         """
         return run(self._claimed.step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs))
 
-    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
-        """Gives the slot back for a time, even of days; the handler begins again afterwards. Uses no attempt.
+    def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
+        """Gives the slot back for a time, even of days, or until an instant (with a time zone). Uses no attempt.
 
-        Sleeps are told apart by their order in the handler or phase, or by `name` if that order changes. The
-        duration of the first attempt that came to it counts; a negative one is over.
+        The handler begins again afterwards. Sleeps are told apart by their order in the handler or phase, or by `name`
+        if that order changes. What the first attempt that came to it gave counts; an instant that has passed, or a
+        negative duration, is over.
         """
-        run(self._claimed.sleep(duration, name=name))
+        run(self._claimed.sleep(delay, name=name))
 
     def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
         """Waits for a signal, `await queue.signal(id, name, data)`, and answers its data.

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 from ..client.flows import FlowRequest
@@ -155,9 +156,9 @@ class SyncJob(StepsInPlace, RunningJob):
             return cast(T, step)
         return super().step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs)
 
-    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
-        """Gives the slot back for a time; the handler begins again afterwards."""
-        return self._wait(lambda: self._job.sleep(duration, name=name))
+    def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
+        """Gives the slot back for a time, or until an instant; the handler begins again afterwards."""
+        return self._wait(lambda: self._job.sleep(delay, name=name))
 
     def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
         """Waits for a signal, and answers its data; gives the slot back meanwhile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -52,6 +53,17 @@ class TestSleeping:
         assert (drained.completed[0].result, done) == ("sent", ["first", "second"])
         assert (clock.now() - begin).days == 31
         assert time.monotonic() - began < 60
+
+    async def test_a_sleep_until_a_moment_ends_at_it(self, queue: Queue, clock: FakeClock):
+        moment = clock.now() + timedelta(days=40)
+
+        async def remind(job: Job) -> bool:
+            await job.sleep(moment)
+            return clock.now() == moment
+
+        await queue.add("remind")
+
+        assert (await drain(queue, remind)).completed[0].result is True
 
     def test_in_a_thread_without_a_loop(self, queue: Queue, clock: FakeClock):
         begin = clock.now()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, assert_type
 
 from ropeway import (
@@ -412,6 +412,7 @@ async def with_steps(job: Job) -> None:
     assert_type(await job.step("page", a_page, 1, attempts=3, timeout="1 minute"), Receipt)
     assert_type(await job.step("row", a_row, number=1), Receipt)
     await job.sleep("1 day")
+    await job.sleep(datetime.now(UTC))
     payment: dict[str, int] = await job.wait_for("payment", timeout="3 days")
     assert payment
     assert_type(await job.gather(resize.call("a.jpg"), resize.call("b.jpg")), list[str])
@@ -421,4 +422,5 @@ async def with_steps(job: Job) -> None:
 def with_blocking_steps(job: SyncJob) -> None:
     assert_type(job.step("row", a_row, 1, attempts=3), Receipt)
     job.sleep(5, name="nap")
+    job.sleep(datetime.now(UTC), name="nap")
     assert_type(job.gather(Flow("resize")), list[Any])

@@ -138,6 +138,12 @@ def hide_a_gather(job: Any) -> Any:
     return job.record.attempts_started
 
 
+def sleep_to_a_moment(job: Any) -> bool:
+    moment = datetime.fromisoformat(job.data)
+    job.sleep(moment)
+    return datetime.now(moment.tzinfo) >= moment
+
+
 def sleep_until(job: Any) -> str:
     moment = datetime.fromisoformat(job.data)
     job.sleep(moment - datetime.now(UTC))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +378,58 @@ class TestSleeping:
             return job.record.attempts_started
 
         assert await run(queue, work) == 2
+
+    @pytest.mark.parametrize("handler", [step_handlers.sleep_to_a_moment, in_process(step_handlers.sleep_to_a_moment)])
+    async def test_to_a_moment_in_threads_and_processes(self, queue: Queue, handler: Any):
+        moment = datetime.now(UTC) + timedelta(milliseconds=300)
+        assert await run(queue, handler, moment.isoformat()) is True
+
+        with pytest.raises(JobFailed, match=r"InvalidDuration.* has no time zone"):
+            await run(queue, handler, "2030-01-01T00:00:00")
+
+    @pytest.mark.every_store
+    async def test_to_a_moment_in_any_zone(self, queue: Queue):
+        moment = (datetime.now(UTC) + timedelta(days=9_000)).astimezone(timezone(timedelta(hours=5, minutes=30)))
+
+        async def work(job: Job) -> None:
+            await job.sleep(moment)
+
+        async with Worker(queue, work) as worker:
+            ear = Ear(worker, "delayed")
+            job = await queue.add("work")
+            await ear.hear("delayed")
+
+        # In whole milliseconds, and as many later as the write takes: the job is given back by how long is left.
+        due_at = (await job.refresh()).due_at
+        assert due_at is not None
+        assert abs(due_at - moment) < timedelta(minutes=1)
+
+    @pytest.mark.parametrize("year", [1, 1960, 2001])
+    async def test_to_a_moment_that_has_passed(self, queue: Queue, year: int):
+        async def work(job: Job) -> int:
+            await job.sleep(datetime(year, 1, 2, tzinfo=UTC))
+            return job.record.attempts_started
+
+        assert await run(queue, work) == 1
+
+    async def test_the_moment_of_the_first_attempt_counts(self, queue: Queue):
+        async def work(job: Job) -> int:
+            first = job.record.attempts_started == 1
+            await job.sleep(datetime.now(UTC) + (timedelta(milliseconds=20) if first else timedelta(days=1)))
+            return job.record.attempts_started
+
+        assert await run(queue, work) == 2
+
+    async def test_a_moment_without_a_zone_is_refused_as_a_delay_is(self, queue: Queue):
+        naive = datetime(2030, 1, 1)  # noqa: DTZ001 - that is the point
+        with pytest.raises(InvalidDuration) as of_add:
+            await queue.add("work", delay=naive)
+        await queue.add("work")
+        [claimed] = await Worker(queue).claim()
+
+        with pytest.raises(InvalidDuration) as of_sleep:
+            await claimed.sleep(naive)
+        assert str(of_sleep.value) == str(of_add.value)
 
     async def test_a_sleep_that_was_interrupted_lasts_no_longer(self, queue: Queue):
         """The instant is stored: an attempt that fails before it is over waits for the rest only."""
