@@ -123,7 +123,7 @@ class TestSignal:
 
         ran = ropeway("jobs", "signal", id, "payment", '{"euro": 5}')
 
-        assert (ran.code, ran.out) == (ExitCode.OK, f"{id} signalled\n")
+        assert (ran.code, ran.out, ran.err) == (ExitCode.OK, f"{id} signalled\n", "")
         assert arrange.on_queue(lambda queue: queue.get(id)).snapshot.state == "waiting"
 
     def test_data_may_come_from_standard_input_or_be_left_out(self, ropeway: Ropeway, arrange: Arrange):
@@ -132,7 +132,19 @@ class TestSignal:
         assert ropeway("jobs", "signal", job.id, "payment", "-", given="[1, 2]").code == ExitCode.OK
         ran = ropeway("jobs", "signal", job.id, "approved", "--json")
 
-        assert ran.json == {"id": job.id, "queue": QUEUE, "signal": "approved"}
+        assert ran.json == {"id": job.id, "queue": QUEUE, "signal": "approved", "waits_for": None}
+
+    def test_one_that_the_job_does_not_wait_for_is_sent_with_a_warning(self, ropeway: Ropeway, arrange: Arrange):
+        id = waiting_for_payment(arrange)
+
+        ran = ropeway("jobs", "signal", id, "paymnet")
+        assert (ran.code, ran.out) == (ExitCode.OK, f"{id} signalled\n")
+        assert f"Warning: {id} waits for 'payment', not for 'paymnet'" in ran.err
+
+        ran = ropeway("jobs", "signal", id, "paymnet", "--json")
+        assert (ran.json["signal"], ran.json["waits_for"]) == ("paymnet", "payment")
+        ran = ropeway("jobs", "signal", id, "payment", "--json")
+        assert (ran.json["waits_for"], ran.err) == ("payment", "")
 
     def test_what_cannot_be_signalled_is_refused(self, ropeway: Ropeway, arrange: Arrange):
         ended, open_ = arrange.job("completed"), arrange.job()

@@ -10,6 +10,7 @@ from ..options import json_option, queue_option, url_option
 from ..payloads import read_data
 from ..stores import on_store
 from ..text import as_json as json_text
+from ..unhandled import warn
 from .locating import locate_one
 
 
@@ -30,8 +31,14 @@ async def signal(store: Store, id: str, name: str, data: str | None, queue: str 
     """Send a signal to a job that waits for it, now or later, by `job.wait_for(name)`."""
     value = read_data(data)
     found, id = await locate_one(store, id, queue)
+    # Before the signal: a job that goes on may soon wait for the next one.
+    job = await found.get(id)
+    wait = None if job is None else job.snapshot.waits_for
     await found.signal(id, name, value)
+    awaited = None if wait is None else wait.signal
     if as_json:
-        click.echo(json_text({"id": id, "queue": found.name, "signal": name}))
+        click.echo(json_text({"id": id, "queue": found.name, "signal": name, "waits_for": awaited}))
     else:
         click.echo(f"{id} signalled")
+    if awaited not in (None, name):
+        warn(f"{id} waits for {awaited!r}, not for {name!r}: the signal is kept for a later wait of that name")
