@@ -40,6 +40,7 @@ from .attempt_marks import AttemptMarks
 from .blocking_steps import StepsInPlace
 from .described_flows import describe
 from .failures import PayloadRefused
+from .gathered import checked_calls
 from .handler_calls import HandlerCalls
 from .process_protocol import (
     AddChildren,
@@ -183,7 +184,7 @@ class ProcessJob(StepsInPlace, RunningJob):
     def gather(self, *calls: FlowRequest) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
         self._refuse_after_giving_back()
-        results = self._ask(Gather(self.token, describe(calls, self._size_limit)))
+        results = self._ask(Gather(self.token, describe(checked_calls(calls), self._size_limit)))
         if results is None:
             self._give_back(Postponed(0, awaits_children=True))
         return read_results(calls, results)

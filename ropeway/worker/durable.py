@@ -24,6 +24,7 @@ from ..job.numbers import whole
 from ..job.options import MOST_ATTEMPTS
 from ..job.steps import WaitEnd
 from ..store.values import JobUpdate
+from .gathered import checked_calls
 from .step_calls import StepCall
 from .step_results import dump_failure, dump_step, load_step, read_results, result_shape
 
@@ -219,6 +220,7 @@ class Durable:
 
         If one fails, this job fails with it, unless its `on_child_failure` says otherwise; then its result is None.
         """
+        calls = checked_calls(calls)
         marks = self.run.marks
         mark = marks.next_gather()
         if mark not in marks.values:

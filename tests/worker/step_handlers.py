@@ -138,6 +138,14 @@ def hide_a_gather(job: Any) -> Any:
     return job.record.attempts_started
 
 
+def gather_a_list(job: Any) -> Any:
+    return job.gather([Flow("echo")])
+
+
+def gather_a_coroutine(job: Any) -> Any:
+    return job.gather(asyncio.sleep(5))
+
+
 def sleep_to_a_moment(job: Any) -> bool:
     moment = datetime.fromisoformat(job.data)
     job.sleep(moment)

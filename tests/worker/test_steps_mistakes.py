@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -191,6 +192,61 @@ async def test_calls_that_began_and_were_left_are_no_mistake(queue: Queue):
         return done.pop().result()
 
     assert await run(queue, work, 5) == 5
+
+
+letters = Queue("letters", "memory://")
+
+
+@letters.task
+async def square(number: int) -> int:
+    return number * number
+
+
+@letters.task
+def cube(number: int) -> int:
+    return number**3
+
+
+GATHERED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "list": (lambda _: [Flow("echo")], "a list of them: unpack it by *, as in job.gather(*calls)"),
+    "generator": (lambda _: (Flow("echo") for _ in range(3)), "a generator of them: unpack it by *"),
+    "no calls": (lambda _: [], "a list of them: unpack it by *"),
+    "step": (lambda job: job.step("page", echo, job), "job.step(...): use asyncio.gather for steps"),
+    "steps": (lambda job: [job.step("page", echo, job)], "job.step(...): use asyncio.gather for steps"),
+    "sleep": (lambda job: job.sleep(1), "job.sleep(...): use asyncio.gather for steps and other calls of the job"),
+    "called": (lambda _: square(3), "the coroutine square(...): use square.call(...)"),
+    "called def": (lambda _: cube(3), "27: use task.call(...)"),
+    "future": (lambda _: asyncio.get_running_loop().create_future(), "use asyncio.gather"),
+    "task": (lambda _: square, "itself: use its call(...)"),
+    "function": (lambda _: echo, "make it a task by @queue.task"),
+    "added": (lambda job: job, "a job that was added before"),
+    "nothing": (lambda _: None, "None: use task.call(...)"),
+}
+
+
+@pytest.mark.parametrize("case", GATHERED)
+async def test_what_cannot_be_gathered_says_how_to_write_it(queue: Queue, case: str):
+    """No warning of a coroutine that was never awaited stands beside it: it would fail this test."""
+    make, instead = GATHERED[case]
+
+    async def work(job: Job) -> Any:
+        return await job.gather(Flow("echo"), make(job))
+
+    with pytest.raises(JobFailed) as failed:
+        await run(queue, work)
+    gc.collect()
+    reason = failed.value.reason
+    assert reason.startswith("InvalidInput: job.gather takes task.call(...) and Flow(...), and not ")
+    assert instead in reason
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, in_process], ids=["thread", "process"])
+async def test_what_cannot_be_gathered_in_threads_and_processes(queue: Queue, wrap: Any):
+    with pytest.raises(JobFailed, match=r"job\.gather takes .* not a list of them: unpack it by \*"):
+        await run(queue, wrap(step_handlers.gather_a_list))
+    with pytest.raises(JobFailed, match=r"not the coroutine sleep\(\.\.\.\)"):
+        await run(queue, wrap(step_handlers.gather_a_coroutine))
+    gc.collect()
 
 
 async def test_a_result_that_was_not_awaited_says_so(queue: Queue):
