@@ -35,6 +35,9 @@ class RunningJob:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
+    if isinstance(function, type):
+        # What its objects define is not what makes them.
+        return False
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async def
     )

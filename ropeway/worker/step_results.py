@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, get_origin, get_type_hints
 
 import msgspec
 
@@ -34,18 +34,23 @@ def result_shape(name: object, function: object) -> Shape[Any]:
         problem = f"a step takes a function, and after it the arguments, not {shown(function)}"
         raise InvalidInput(f"{problem}: job.step(name, function, ...)")
     try:
-        annotation = get_type_hints(_annotated(function)).get("return", Any)
+        annotation = _result_type(function)
         return _ANY if annotation is Any else Shape(annotation)
     except Exception:  # noqa: BLE001 - names that exist only for type checkers, and annotations of any kind
         return _ANY
 
 
-def _annotated(function: Any) -> Any:
-    """What has the annotations of a callable: the function of a partial, and of an object its `__call__`."""
+def _result_type(function: Any) -> Any:
+    """What a call returns, by the annotation of the function, or of the `__call__` of an object; of a class that class.
+
+    Not of `list`, `dict` and the like, which say nothing of what is in them.
+    """
     while isinstance(function, partial):
         function = function.func
-    call = None if isinstance(function, type) else type(function).__call__
-    return call if inspect.isfunction(call) else function
+    if isinstance(get_origin(function) or function, type):
+        return Any if function.__module__ == "builtins" else function
+    call = type(function).__call__
+    return get_type_hints(call if inspect.isfunction(call) else function).get("return", Any)
 
 
 def dump_step(what: str, shape: Shape[Any], result: Any, took: float, size_limit: int) -> tuple[JsonText, Any]:

@@ -411,6 +411,7 @@ def a_row(number: int) -> Receipt:
 async def with_steps(job: Job) -> None:
     assert_type(await job.step("page", a_page, 1, attempts=3, timeout="1 minute"), Receipt)
     assert_type(await job.step("row", a_row, number=1), Receipt)
+    assert_type(await job.step("receipt", Receipt, 1), Receipt)
     await job.sleep("1 day")
     await job.sleep(datetime.now(UTC))
     payment: dict[str, int] = await job.wait_for("payment", timeout="3 days")
@@ -421,6 +422,7 @@ async def with_steps(job: Job) -> None:
 
 def with_blocking_steps(job: SyncJob) -> None:
     assert_type(job.step("row", a_row, 1, attempts=3), Receipt)
+    assert_type(job.step("receipt", Receipt, 1), Receipt)
     job.sleep(5, name="nap")
     job.sleep(datetime.now(UTC), name="nap")
     assert_type(job.gather(Flow("resize")), list[Any])

@@ -39,6 +39,24 @@ def other_type(job: ProcessJob) -> Any:
     raise RuntimeError("begin again")
 
 
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+    async def __call__(self) -> None:
+        """That its objects are called by `await` says nothing of how they are made."""
+
+
+def make_a_point(job: Any) -> int:
+    """Its step is a class."""
+    point = job.step("point", Point, 3, y=4)
+    if job.attempt == 1:
+        raise RuntimeError("begin again")
+    assert isinstance(point, Point)
+    return point.x * point.y
+
+
 def wait_in_vain(job: ProcessJob) -> Any:
     return job.wait_for("paid", timeout=0.01)
 

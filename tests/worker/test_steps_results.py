@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import pydantic
 import pytest
 
 from ropeway import Job, JobFailed, Queue, StepChanged, SyncJob, Worker, in_process
@@ -17,6 +19,9 @@ from tests.patience import PATIENCE
 from . import step_handlers
 from .step_handlers import a_number, as_text
 from .step_runs import run
+
+T = TypeVar("T")
+DAY: Final = date(2024, 2, 29)
 
 
 @dataclass
@@ -53,6 +58,73 @@ async def test_a_callable_keeps_the_type_of_its_function(queue: Queue, function:
     await run(queue, work, attempts=2)
 
     assert seen == [Row(date(2024, 2, 29))] * 2
+
+
+class Corner(NamedTuple):
+    x: int
+    day: date
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+
+
+class Person(pydantic.BaseModel):
+    born: date
+
+
+CLASSES: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "dataclass": (Row, {"day": DAY}, Row(DAY)),
+    "partial": (partial(Row, DAY), {}, Row(DAY)),
+    "named tuple": (Corner, {"x": 1, "day": DAY}, Corner(1, DAY)),
+    "enumeration": (Colour, {"value": "red"}, Colour.RED),
+    "generic": (Box[date], {"content": DAY}, Box(DAY)),
+    "model": (Person, {"born": DAY}, Person(born=DAY)),
+    "built in": (dict, {"rows": 3}, {"rows": 3}),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+async def test_a_class_answers_its_objects(queue: Queue, case: str):
+    function, arguments, expected = CLASSES[case]
+    seen: list[Any] = []
+
+    async def work(job: Job) -> None:
+        seen.append(await job.step("one", function, **arguments))
+        if job.attempt == 1:
+            raise RuntimeError("begin again")
+
+    await run(queue, work, attempts=2)
+
+    assert seen == [expected] * 2
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, in_process], ids=["thread", "process"])
+async def test_a_class_answers_its_objects_in_threads_and_processes(queue: Queue, wrap: Any):
+    assert await run(queue, wrap(step_handlers.make_a_point), attempts=2) == 12
+
+
+async def test_a_class_whose_objects_are_called_by_await(queue: Queue):
+    async def work(job: Job) -> int:
+        return (await job.step("point", step_handlers.Point, 5)).x
+
+    assert await run(queue, work) == 5
+
+
+async def test_a_class_that_json_does_not_know_is_refused(queue: Queue):
+    async def work(job: Job) -> str:
+        with pytest.raises(InvalidPayload, match="is a Rows"):
+            await job.step("one", Rows)
+        with pytest.raises(InvalidPayload, match="is a date"):
+            await job.step("two", list, [DAY])
+        return "went on"
+
+    assert await run(queue, work) == "went on"
 
 
 async def test_arguments_of_the_names_of_options_are_given_by_a_partial(queue: Queue):
