@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
 
 import msgspec
@@ -166,10 +166,10 @@ class Durable:
         if known is not None and known <= (self.record.renewed_at or 0):
             # It was over when this attempt was claimed.
             return
-        now = await self.queue.store.clock()
+        now = await self._clock()
         until = await self._wait_until(mark, now + length if due_at is None else due_at)
         if until > now and await self._wait_for_other_steps():
-            now = await self.queue.store.clock()
+            now = await self._clock()
         if until > now:
             await self._give_back(Postponed(until - now))
 
@@ -200,10 +200,10 @@ class Durable:
         now, until = 0, LAST_INSTANT
         if timeout is not None:
             length = milliseconds_left(timeout, "timeout")
-            now = await self.queue.store.clock()
+            now = await self._clock()
             until = await self._wait_until(wait, now + length)
         if until > now and await self._wait_for_other_steps() and timeout is not None:
-            now = await self.queue.store.clock()
+            now = await self._clock()
         if until <= now:
             return
         if timeout is None:
@@ -248,8 +248,11 @@ class Durable:
             await self.run.write_marks(Mark(mark, str(until)))
         return until
 
+    async def _clock(self) -> Instant:
+        return await self.run.read("clock", self.queue.store.clock)
+
     async def _late_signal(self, signal: str) -> JsonText | None:
-        [record] = await self.queue.store.get(self.queue.name, [self.id])
+        [record] = await self.run.read("get", lambda: self.queue.store.get(self.queue.name, [self.id]))
         return next((mark.value for mark in record.marks if mark.name == signal), None) if record else None
 
     async def _add_gathered(self, mark: str, calls: Iterable[FlowRequest]) -> None:
@@ -266,7 +269,7 @@ class Durable:
         results: dict[tuple[str, str], Json] = {}
         after = None
         while True:
-            page = await self.queue.children(self.id, after=after)
+            page = await self.run.read("children", partial(self.queue.children, self.id, after=after))
             results |= {
                 (child.queue, child.id): None if child.result is None else decode(child.result)
                 for child in page.children

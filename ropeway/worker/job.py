@@ -212,7 +212,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         That uses no attempt. It leaves the handler by an exception. If a child has failed, the job fails, goes on or
         waits as `on_child_failure` says.
         """
-        if (await self.queue.children(self.id, limit=1)).awaited:
+        if (await self.run.read("children", lambda: self.queue.children(self.id, limit=1))).awaited:
             await self._wait_for_other_steps()
             await self._give_back(Postponed(0, awaits_children=True))
 

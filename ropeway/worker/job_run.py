@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..errors import JobFinished, LockLost, StoreUnavailable
 from ..job.marks import Mark, Marking
@@ -18,6 +18,8 @@ from .trying import NOT_TRIED_AGAIN
 if TYPE_CHECKING:
     from .job import Job
     from .pipeline_run import FirstStart
+
+T = TypeVar("T")
 
 
 made_once: Final = Lock()
@@ -135,6 +137,10 @@ class JobRun:
         if later is None:
             return start.marking
         return later if later.announces(start.marking) else start.marking.then(later)
+
+    async def read(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        """What a read of the store answers to a call of the handler: a short outage must not fail it."""
+        return await until_answered(lambda _: call(), what, unless=lambda: self._job.cancelled)
 
     def write_marks(self, *marks: Mark) -> Coroutine[Any, Any, Answer]:
         """Stores results of steps. Applications call `job.step`."""

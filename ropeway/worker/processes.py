@@ -357,7 +357,7 @@ async def _family(job: Job, request: ReadFamily) -> Json:
         case "counts":
             return dict(await job.children_counts())
         case "awaited":
-            return (await job.queue.children(job.id, limit=1)).awaited
+            return (await job.run.read("children", lambda: job.queue.children(job.id, limit=1))).awaited
 
 
 def _result(ended: Ended, job: Job) -> Any:

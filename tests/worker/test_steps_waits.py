@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from ropeway import InvalidInput, Job, JobFailed, Phase, Pipeline, Queue, SignalTimeout, Worker, in_process
+from ropeway import Flow, InvalidInput, Job, JobFailed, Phase, Pipeline, Queue, SignalTimeout, Worker, in_process
 from ropeway.errors import InvalidName
 from ropeway.job.marks import MOST_MARKS
+from tests.client.tampering import Outage, Tampering
 from tests.patience import PATIENCE
 
 from . import step_handlers
-from .step_runs import Calls, run
+from .step_runs import Calls, echo, run
 from .watching import Ear
 
 
@@ -166,3 +168,29 @@ async def test_a_sleep_cannot_have_the_name_of_one_without_a_name(queue: Queue):
         return "went on"
 
     assert await run(queue, work) == "went on"
+
+
+@pytest.mark.parametrize(
+    ("verb", "call"),
+    [
+        ("clock", lambda job: job.sleep(0.01)),
+        ("clock", lambda job: job.wait_for("paid", timeout=0)),
+        ("children", lambda job: job.gather(Flow("echo", "paid"))),
+        ("children", lambda job: job.wait_for_children()),
+    ],
+    ids=["sleep", "wait", "gather", "children"],
+)
+async def test_a_short_outage_does_not_fail_them(tampered_queue: Queue, tampering: Tampering, verb: str, call: Any):
+    async def work(job: Job) -> str:
+        if not done:
+            tampering.before[verb] = Outage(2)
+            done.append(verb)
+        with suppress(SignalTimeout):
+            await call(job)
+        return "went on"
+
+    done: list[str] = []
+    async with Worker(tampered_queue, {"work": work, "echo": echo}):
+        job = await tampered_queue.add("work")
+        assert await job.result(timeout=PATIENCE) == "went on"
+    assert tampering.calls[verb] > 2
