@@ -46,6 +46,10 @@ class UnawaitedUpdate:
         self.is_withdrawn = True
         return True
 
+    def put_back(self, error: BaseException) -> None:
+        """Undoes `withdraw`: the update that was to take it along failed, and may have been carried out."""
+        self.is_withdrawn, self.is_sent, self._error = False, True, error
+
     async def answer(self) -> Answer:
         """Its answer; wait for it only if it was not withdrawn."""
         if not self._is_answered:

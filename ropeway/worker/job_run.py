@@ -100,17 +100,24 @@ class JobRun:
         if job.ended:
             raise JobFinished(job.queue.name, job.id)
         start = self.first_start
-        takes_start = start is not None and not start.is_withdrawn
-        if start is not None and takes_start:
+        carries_start = start is not None and change is start.change
+        if start is not None and not start.is_withdrawn:
             if change.children or (change.progress is not None and not _has_notices(change)):
                 # If children are refused, nothing else of their update is stored; progress is announced before notices.
                 await self.store_first_start()
             else:
-                change = await self._joined(start, change) or change
-        answer = await (self._repeat(change) if is_repeat else self._send(change))
+                joined = await self._joined(start, change) or change
+                carries_start, change = joined is not change, joined
+        try:
+            answer = await (self._repeat(change) if is_repeat else self._send(change))
+        except BaseException as error:
+            # A cancelled caller takes back what has not left yet.
+            if start is not None and carries_start:
+                start.put_back(error)
+            raise
         if answer.verdict in ("lost", "missing"):
             raise LockLost(job.queue.name, job.id)
-        if takes_start:
+        if start is not None and (carries_start or not start.is_withdrawn):
             self.first_start = None
         return answer
 

@@ -339,6 +339,35 @@ class TestRunning:
 
         assert order == ["started", "given back"]
 
+    async def test_the_first_phase_has_begun_though_its_first_write_was_cancelled(
+        self, tampered_queue: Queue, tampering: Tampering
+    ):
+        door = Door()
+
+        async def hold(job: Job) -> None:
+            tampering.before["update"] = door.pass_through
+            await job.progress(5)
+
+        async def at_once() -> None:
+            pass
+
+        async def download(job: Job, ctx: PhaseContext) -> None:
+            # The write of the step takes the start along, and waits for that of the other job.
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await job.step("one", at_once)
+            door.opened.set()
+
+        pipeline = Pipeline([Phase("download", download), Phase("process", Phases())])
+        async with Worker(tampered_queue, {"hold": hold, "import": pipeline}):
+            await tampered_queue.add("hold")
+            await entered(door.reached)
+            job = await tampered_queue.add("import")
+            await job.result(timeout=PATIENCE)
+
+        phases = (await job.refresh()).phases
+        assert [(phase.name, phase.state) for phase in phases] == [("download", "completed"), ("process", "completed")]
+
     async def test_each_phase_gathers_its_own_children(self, queue: Queue):
         async def echo(job: Job) -> Any:
             return job.data
