@@ -65,6 +65,10 @@ class AuditLog:
             if outcome.move == "complete" and answer.verdict == "done":
                 self.accepted[queue, outcome.id].add(outcome.token)
 
+    def clear(self) -> None:
+        """Forgets everything, also for the other handles that share it."""
+        self.__dict__.update(AuditLog().__dict__)
+
 
 class AuditedStore(StoreProxy):
     """Passes every call on; `check` fails if the recorded answers contradict each other.
@@ -122,6 +126,13 @@ class AuditedStore(StoreProxy):
                 *[problem for job in jobs if _has_children(job) for problem in await self._miscounted_children(job)],
             ]
         assert not problems, "\n".join(["the store broke its contract:", *problems])
+
+    async def start_over(self) -> None:
+        """Removes every queue with everything in it, and forgets what was recorded."""
+        for queue in {*self.audit_log.ledgers, *await self.inner.queues()}:
+            while (await self.inner.obliterate(queue, force=True)).more:
+                pass
+        self.audit_log.clear()
 
     async def _catch_up(self, queue: str) -> None:
         ledger = self.audit_log.ledgers[queue]

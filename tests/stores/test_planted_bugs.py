@@ -42,9 +42,8 @@ from ropeway.stores.memory.verbs.storing import store as store_job
 from ropeway.testing import conformance as suite
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance import listen
-from ropeway.testing.conformance.dedupe_ends import ENDINGS
 from ropeway.testing.conformance.fixtures import NewHandle
-from ropeway.testing.factories import MINUTE, complete
+from ropeway.testing.factories import MINUTE
 from ropeway.testing.machine import StoreMachine
 from ropeway.testing.proxy import StoreProxy
 
@@ -437,18 +436,18 @@ class Bug(NamedTuple):
     """False if it cannot see it, or only after too many runs."""
 
 
-async def _frees_its_key(on: Bench, ending: str) -> None:
-    await suite.TestDedupeEnds().test_however_the_job_goes_the_key_is_free(on.store, ENDINGS[ending])
+async def _frees_its_key(on: Bench) -> None:
+    await suite.TestDedupeEnds().test_however_the_job_goes_the_key_is_free(on.store)
 
 
 BUGS: Final = [
     Bug(
         SettlesForAnybody,
-        lambda on: suite.TestSettleFence().test_a_foreign_token_changes_nothing(on.store, complete),
+        lambda on: suite.TestSettleFence().test_a_foreign_token_changes_nothing(on.store),
     ),
     Bug(
         SettlesWhateverIsActive,
-        lambda on: suite.TestSettleFence().test_a_stale_token_changes_nothing(on.store, complete),
+        lambda on: suite.TestSettleFence().test_a_stale_token_changes_nothing(on.store),
     ),
     Bug(RenewsForAnybody, lambda on: suite.TestRenew().test_a_foreign_token_extends_nothing(on.store)),
     Bug(UpdatesForAnybody, lambda on: suite.TestUpdate().test_a_foreign_token_changes_nothing(on.store)),
@@ -460,9 +459,7 @@ BUGS: Final = [
     ),
     Bug(
         ForgetsWhatItSettled,
-        lambda on: suite.TestRepeatedSettle().test_a_repeat_is_answered_as_before_and_changes_nothing(
-            on.store, complete
-        ),
+        lambda on: suite.TestRepeatedSettle().test_a_repeat_is_answered_as_before_and_changes_nothing(on.store),
     ),
     Bug(
         RecoversById,
@@ -515,17 +512,17 @@ BUGS: Final = [
     Bug(AwaitsNoChildren, lambda on: suite.TestAwaited().test_until_the_last_child_has_ended(on.store)),
     Bug(ReleasesParentsEarly, lambda on: suite.TestAddFlow().test_a_parent_waits_for_its_children(on.store)),
     Bug(ForgetsAnEvent, lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store)),
-    Bug(KeepsKeysOfSettled, lambda on: _frees_its_key(on, "failed")),
-    Bug(KeepsKeysOfCancelled, lambda on: _frees_its_key(on, "cancelled")),
-    Bug(KeepsKeysOfRemoved, lambda on: _frees_its_key(on, "removed by force"), is_seen_by_the_machine=False),
-    Bug(KeepsKeysOfGivenUp, lambda on: _frees_its_key(on, "given up")),
+    Bug(KeepsKeysOfSettled, _frees_its_key),
+    Bug(KeepsKeysOfCancelled, _frees_its_key),
+    Bug(KeepsKeysOfRemoved, _frees_its_key, is_seen_by_the_machine=False),
+    Bug(KeepsKeysOfGivenUp, _frees_its_key),
     Bug(
         FreesThrottledKeys,
         lambda on: suite.TestThrottle().test_the_key_is_held_for_its_time_whatever_becomes_of_the_job(on.store),
     ),
     Bug(
         HasTwoHolders,
-        lambda on: suite.TestDedupe().test_the_table_says_what_a_second_add_does(on.store, "until-final", "active"),
+        lambda on: suite.TestDedupe().test_the_table_says_what_a_second_add_does(on.store),
     ),
     Bug(
         LeavesFollowersBehind,

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from ...job.codec import decode
 from ...job.record import JobRecord
 from ...job.states import State
@@ -11,6 +9,7 @@ from ...store.contract import Store
 from ...store.values import Added
 from ..arrange import ARRANGED, add, add_one, claim, claim_one, entries, events_of, is_gone, job_in, read, snapshot
 from ..factories import NOW, QUEUE, SECOND, new_job, new_jobs
+from .cases import for_each
 
 
 def verdicts(answers: list[list[Added]]) -> list[list[str]]:
@@ -45,7 +44,7 @@ class TestAdd:
 
         assert (job.state, job.due_at) == ("delayed", NOW + 1)
 
-    @pytest.mark.parametrize("due_at", [NOW, NOW - 1, 0])
+    @for_each("due_at", [NOW, NOW - 1, 0])
     async def test_an_instant_that_has_passed_means_now(self, store: Store, due_at: int) -> None:
         job = await add_one(store, due_at=due_at)
 
@@ -83,7 +82,7 @@ class TestAdd:
         assert verdicts(answers) == [["found"] * 3]
         assert await snapshot(store) == before
 
-    @pytest.mark.parametrize("state", ARRANGED)
+    @for_each("state", ARRANGED)
     async def test_an_id_is_found_in_any_state_and_the_job_does_not_change(self, store: Store, state: State) -> None:
         job = await job_in(state, store, id="a")
 
@@ -92,7 +91,7 @@ class TestAdd:
         assert verdicts(answers) == [["found"]]
         assert await read(store, "a") == job
 
-    @pytest.mark.parametrize("state", ARRANGED)
+    @for_each("state", ARRANGED)
     async def test_an_id_with_other_data_is_a_conflict_in_any_state(self, store: Store, state: State) -> None:
         job = await job_in(state, store, id="a")
 

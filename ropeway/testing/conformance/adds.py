@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from msgspec.structs import replace
 
 from ...job.outcomes import Outcome
@@ -13,6 +12,7 @@ from ...store.contract import Store
 from ...store.values import StallRules
 from ..arrange import active, add, add_one, claim, events_of, is_gone, read, snapshot
 from ..factories import DAY, FOREIGN, NOW, QUEUE, claim_request, complete, fail, hand_back, new_job, postpone, retry
+from .cases import for_each
 
 ELSEWHERE = "parcels"
 SETTLINGS: list[Callable[[JobRecord], Outcome]] = [complete, fail, retry, postpone, hand_back]
@@ -30,7 +30,7 @@ async def arrived(store: Store, queue: str, id: str) -> JobRecord:
 
 
 class TestSettleAdds:
-    @pytest.mark.parametrize("outcome", SETTLINGS, ids=lambda settling: settling.__name__)
+    @for_each("outcome", SETTLINGS, ids=[settling.__name__ for settling in SETTLINGS])
     async def test_an_accepted_outcome_adds_its_jobs(
         self, store: Store, outcome: Callable[[JobRecord], Outcome]
     ) -> None:

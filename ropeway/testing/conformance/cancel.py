@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.retention import Keep
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer
 from ..arrange import active, add, cancelled, claim, events_of, is_gone, job_in, read, snapshot
 from ..factories import DAY, NOW, QUEUE, SECOND, WORKER, new_job, new_jobs, revoked_lock
+from .cases import for_each
 
 
 class TestCancel:
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    @for_each("state", ["waiting", "delayed", "active"])
     async def test_a_job_that_is_not_finished_is_cancelled_at_once(self, store: Store, state: State) -> None:
         before = await job_in(state, store)
 
@@ -46,7 +45,7 @@ class TestCancel:
         assert await read(store, job.id) == job
         assert len(await events_of(store, "cancel")) == 1
 
-    @pytest.mark.parametrize("state", ["completed", "failed"])
+    @for_each("state", ["completed", "failed"])
     async def test_a_finished_job_cannot_be_cancelled(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)

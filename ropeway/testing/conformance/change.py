@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, JobChange
 from ..arrange import add, claim, delayed, entries, events_of, job_in, read, snapshot
 from ..factories import DAY, NOW, QUEUE, SECOND, new_job
+from .cases import for_each
 
 OPEN_BUT_NOT_ACTIVE: tuple[State, ...] = ("waiting", "delayed")
 FINISHED: tuple[State, ...] = ("completed", "failed", "cancelled")
 
 
 class TestChange:
-    @pytest.mark.parametrize("state", OPEN_BUT_NOT_ACTIVE)
+    @for_each("state", OPEN_BUT_NOT_ACTIVE)
     async def test_a_job_that_does_not_run_gets_another_priority(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
@@ -22,7 +21,7 @@ class TestChange:
         changed = await read(store, job.id)
         assert (changed.priority, changed.order, changed.due_at) == (-5, job.order, job.due_at)
 
-    @pytest.mark.parametrize("state", ["active", *FINISHED])
+    @for_each("state", ["active", *FINISHED])
     async def test_a_job_that_runs_or_has_run_keeps_its_place(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)
@@ -70,7 +69,7 @@ class TestChange:
 
         assert [job.id for job in await claim(store, 5, now=NOW + SECOND)] == ["a"]
 
-    @pytest.mark.parametrize("state", ["waiting", "active", *FINISHED])
+    @for_each("state", ["waiting", "active", *FINISHED])
     async def test_only_a_delayed_job_has_a_delay_to_change(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)
@@ -82,7 +81,7 @@ class TestChange:
         assert answers == [Answer("refused", state)] * 2
         assert await snapshot(store) == before
 
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    @for_each("state", ["waiting", "delayed", "active"])
     async def test_a_job_that_is_not_finished_gets_other_data(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
@@ -91,7 +90,7 @@ class TestChange:
         changed = await read(store, job.id)
         assert (changed.data, changed.state, changed.token) == ("[2]", state, job.token)
 
-    @pytest.mark.parametrize("state", FINISHED)
+    @for_each("state", FINISHED)
     async def test_a_finished_job_keeps_its_data(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
@@ -158,13 +157,13 @@ class TestChange:
 
         assert await entries(store, "changed") == []
 
-    @pytest.mark.parametrize("state", FINISHED)
+    @for_each("state", FINISHED)
     async def test_a_finished_job_refuses_even_an_edit_of_nothing(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
         assert await store.change(QUEUE, [JobChange(job.id)], now=NOW) == [Answer("refused", state)]
 
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    @for_each("state", ["waiting", "delayed", "active"])
     async def test_an_edit_of_nothing_changes_and_announces_nothing(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)

@@ -8,10 +8,11 @@ from ...store.contract import Store
 from ...store.values import BATCH
 from ..arrange import active, add, cancelled, completed, entries, events_of, is_gone, job_in, snapshot
 from ..factories import DAY, MINUTE, NOW, QUEUE, new_job, new_jobs
+from .cases import for_each
 
 
 class TestClean:
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "completed", "failed", "cancelled"])
+    @for_each("state", ["waiting", "delayed", "completed", "failed", "cancelled"])
     async def test_jobs_of_the_state_go_and_others_stay(self, store: Store, state: State) -> None:
         other = await job_in("completed" if state == "failed" else "failed", store)
         job = await job_in(state, store)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from ...job.dedupe import ACTIONS, MODES, SUPERSEDED, DedupeMode
 from ...job.instants import LAST_INSTANT
 from ...job.states import OPEN, State
@@ -20,6 +18,7 @@ from ..factories import (
     complete,
     keyed,
 )
+from .cases import for_each
 from .held_keys import holder, offer
 
 CASES: Final = [(mode, state) for mode in MODES for state in OPEN]
@@ -51,7 +50,7 @@ class TestDedupe:
 
         assert [one.verdict for one in await offer(store, keyed("Key"), keyed("other"))] == ["created"] * 2
 
-    @pytest.mark.parametrize(("mode", "state"), CASES)
+    @for_each(("mode", "state"), CASES)
     async def test_the_table_says_what_a_second_add_does(self, store: Store, mode: DedupeMode, state: State) -> None:
         before = await holder(store, state)
 

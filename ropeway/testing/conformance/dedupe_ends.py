@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import pytest
 from msgspec.structs import replace
 
 from ...job.dedupe import MODES, DedupeMode
@@ -28,6 +27,7 @@ from ..factories import (
     new_job,
     retry,
 )
+from .cases import for_each
 from .held_keys import holder, offer
 
 Ending = Callable[[Store], Awaitable[object]]
@@ -86,8 +86,8 @@ ENDINGS: Final[dict[str, Ending]] = {
 
 
 class TestDedupeEnds:
-    @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "throttle"])
-    @pytest.mark.parametrize("state", FINAL)
+    @for_each("mode", [mode for mode in MODES if mode != "throttle"])
+    @for_each("state", FINAL)
     async def test_a_final_job_holds_nothing(self, store: Store, state: State, mode: DedupeMode) -> None:
         await holder(store, state)
 
@@ -95,7 +95,7 @@ class TestDedupeEnds:
 
         assert answer == Added("new", "created")
 
-    @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+    @for_each("ending", ENDINGS.values(), ids=ENDINGS)
     async def test_however_the_job_goes_the_key_is_free(self, store: Store, ending: Ending) -> None:
         await holder(store, "waiting")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from ...job.dedupe import SUPERSEDED, DedupeRule
 from ...job.extras import Extras
 from ...store.contract import Store
@@ -24,6 +22,7 @@ from ..factories import (
     new_job,
     revoked_lock,
 )
+from .cases import for_each
 from .fixtures import NewHandle
 from .held_keys import holder, offer
 
@@ -143,7 +142,7 @@ class TestKeepLast:
         assert settled.claimed is not None
         assert [job.id for job in settled.claimed.jobs] == ["next"]
 
-    @pytest.mark.parametrize("force", [False, True])
+    @for_each("force", [False, True])
     async def test_it_goes_on_when_the_active_one_is_cancelled_or_removed(self, store: Store, *, force: bool) -> None:
         await holder(store, "active", "keep-last")
         await offer(store, keyed("key", "keep-last", id="next"))
@@ -215,7 +214,7 @@ class TestKeepLast:
 
         assert (await claim_one(store)).data == "2"
 
-    @pytest.mark.parametrize("ids", [("holder", "next"), ("next", "holder")])
+    @for_each("ids", [("holder", "next"), ("next", "holder")])
     async def test_cancelled_with_the_active_one_it_never_waits(self, store: Store, ids: tuple[str, str]) -> None:
         await holder(store, "active", "keep-last")
         await offer(store, keyed("key", "keep-last", id="next"))
@@ -228,7 +227,7 @@ class TestKeepLast:
         assert moves == ["add", "cancel"]
         assert await store.dedupe(QUEUE, "key", now=NOW) is None
 
-    @pytest.mark.parametrize("ids", [("holder", "next"), ("next", "holder")])
+    @for_each("ids", [("holder", "next"), ("next", "holder")])
     async def test_removed_with_the_active_one_it_never_waits(self, store: Store, ids: tuple[str, str]) -> None:
         await holder(store, "active", "keep-last")
         await offer(store, keyed("key", "keep-last", id="next"))

@@ -25,6 +25,7 @@ from ..factories import (
     new_jobs,
     retry,
 )
+from .cases import for_each
 from .listen import hears
 
 
@@ -188,7 +189,7 @@ class TestEventsFromAPlace:
         assert (start.entries, start.gap, again.entries, again.gap) == ([], False, [], False)
         assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
 
-    @pytest.mark.parametrize("place", ["nonsense", "999999999999"])
+    @for_each("place", ["nonsense", "999999999999"])
     async def test_a_place_that_never_was_is_a_gap(self, store: Store, place: str) -> None:
         await add(store, new_job())
 

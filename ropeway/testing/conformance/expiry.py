@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ...job.dedupe import DedupeRule
 from ...job.extras import Extras
 from ...job.failure import EXPIRED_REASON
@@ -25,6 +23,7 @@ from ..factories import (
     new_job,
     retry,
 )
+from .cases import for_each
 
 SOON = Extras(start_within=SECOND)
 RULES = StallRules()
@@ -69,7 +68,7 @@ class TestExpiry:
 
         assert (await read(store, "late")).state == "failed"
 
-    @pytest.mark.parametrize("state", ["delayed", "waiting-children"])
+    @for_each("state", ["delayed", "waiting-children"])
     async def test_it_counts_for_jobs_that_cannot_start_yet(self, store: Store, state: State) -> None:
         job = new_job("late", extras=SOON, delay=0 if state == "waiting-children" else 10 * SECOND)
         bundle = new_flow(job, new_job(queue=ELSEWHERE)) if state == "waiting-children" else [job]

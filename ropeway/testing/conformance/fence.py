@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-import pytest
-
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
 from ...job.retention import Retention
@@ -36,6 +34,7 @@ from ..factories import (
     postpone,
     retry,
 )
+from .cases import for_each
 
 Settling = Callable[[JobRecord], Outcome]
 
@@ -48,7 +47,7 @@ OUTCOMES: Final[dict[str, Settling]] = {
     "postpone until later": lambda job: postpone(job, SECOND),
     "hand back": hand_back,
 }
-every_outcome: Final = pytest.mark.parametrize("outcome", OUTCOMES.values(), ids=OUTCOMES.keys())
+every_outcome: Final = for_each("outcome", OUTCOMES.values(), ids=OUTCOMES)
 
 
 async def settle(store: Store, *outcomes: Outcome, now: int = NOW) -> list[Answer]:

@@ -10,6 +10,7 @@ from ...store.commands import Find
 from ...store.contract import Store
 from ..arrange import active, add, cancelled, claim, completed, failed, read
 from ..factories import DAY, NOW, QUEUE, complete, new_job, new_jobs
+from .cases import for_each
 
 
 async def ids(store: Store, *states: State, newest_first: bool = False, name: str | None = None) -> list[str]:
@@ -131,8 +132,8 @@ class TestFind:
 
 
 class TestFindPages:
-    @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-    @pytest.mark.parametrize("newest_first", [False, True])
+    @for_each("limit", [1, 2, 3, 7])
+    @for_each("newest_first", [False, True])
     async def test_pages_together_are_the_whole_list(self, store: Store, limit: int, newest_first: bool) -> None:
         await fill(store)
         whole = await ids(store, *STATES, newest_first=newest_first)
@@ -174,7 +175,7 @@ class TestFindPages:
 
         assert [id for page in found for id in page] == [job.id for job in jobs]
 
-    @pytest.mark.parametrize("cursor", ["nonsense", "../..", "é", "a" * 1_000, "%00"])
+    @for_each("cursor", ["nonsense", "../..", "é", "a" * 1_000, "%00"])
     async def test_a_cursor_that_cannot_be_read_is_refused(self, store: Store, cursor: str) -> None:
         await add(store, new_job())
 
@@ -189,7 +190,7 @@ class TestFindPages:
         with pytest.raises(InvalidOption, match="after"):
             await store.find(Find(QUEUE, ("completed", "failed"), after=page.next))
 
-    @pytest.mark.parametrize("newest_first", [False, True])
+    @for_each("newest_first", [False, True])
     async def test_a_state_that_is_named_twice_is_listed_once(self, store: Store, newest_first: bool) -> None:
         await add(store, *new_jobs(3))
         await claim(store, 1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ...job.flows import Parent
 from ...job.retention import Retention
 from ...store.contract import Store
 from ...store.values import ChildStatus
 from ..arrange import add, claim, events_of, is_gone, read, snapshot
 from ..factories import ELSEWHERE, NOW, QUEUE, complete, new_flow, new_job
+from .cases import for_each
 from .flow_actions import add_flow, break_down, children_of, deliver, finish, settle_as, state_of
 
 
@@ -68,7 +67,7 @@ class TestAddFlow:
         assert await add_flow(store, *flow) == ["found"] * 3
         assert await snapshot(store) == before
 
-    @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
+    @for_each("queue", [QUEUE, ELSEWHERE])
     async def test_a_parent_that_is_found_gets_no_other_children(self, store: Store, queue: str) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a", queue=queue)))
         before = await snapshot(store)
@@ -78,7 +77,7 @@ class TestAddFlow:
         assert await snapshot(store) == before
         assert [*await children_of(store, "p")] == ["a"]
 
-    @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
+    @for_each("queue", [QUEUE, ELSEWHERE])
     async def test_a_child_that_was_removed_does_not_come_back_with_its_parent(self, store: Store, queue: str) -> None:
         flow = new_flow(new_job("p"), new_job("a", queue=queue), new_job("b"))
         await add_flow(store, *flow)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ...job.flows import Policy
 from ...store.contract import Store
 from ..arrange import add, claim_one
 from ..factories import NOW, QUEUE, new_flow, new_job
+from .cases import for_each
 from .flow_actions import add_flow, break_down, deliver, finish, give_children, state_of
 
 
@@ -62,7 +61,7 @@ class TestAwaited:
 
         assert not await awaits(store, "p")
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("policy", "awaited"), [("fail", True), ("remove", True), ("continue", True), ("wait", True), ("ignore", False)]
     )
     async def test_while_a_failure_is_owed(self, store: Store, policy: Policy, awaited: bool) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-import pytest
-
 from ...job.extras import Extras
 from ...job.flows import EFFECTS, POLICIES, ChildEnd, Effect, Parent, Policy
 from ...job.outcomes import Outcome
@@ -17,6 +15,7 @@ from ...store.contract import Store
 from ...store.values import ChildStatus, StallRules
 from ..arrange import add, claim, events_of, is_gone, read
 from ..factories import DAY, ELSEWHERE, LOCK, NOW, QUEUE, SECOND, complete, fail, new_flow, new_job
+from .cases import for_each
 from .flow_actions import (
     add_flow,
     break_down,
@@ -71,7 +70,7 @@ def child(policy: Policy, how: str) -> tuple[NewJob, Policy]:
 
 
 class TestChildPolicies:
-    @pytest.mark.parametrize("how", ENDS)
+    @for_each("how", ENDS)
     async def test_the_table(self, store: Store, how: str) -> None:
         end, act = ENDS[how]
         for policy in POLICIES:
@@ -93,7 +92,7 @@ class TestChildPolicies:
                 assert links[name].result == ('"done"' if end == "completed" else None)
             assert await state_of(store, f"z-{policy}") == (None if effect == "remove" else "delayed")
 
-    @pytest.mark.parametrize("how", ENDS)
+    @for_each("how", ENDS)
     async def test_what_the_last_child_does(self, store: Store, how: str) -> None:
         end, act = ENDS[how]
         for policy in POLICIES:

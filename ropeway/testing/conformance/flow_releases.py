@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ...job.retention import Retention
 from ...store.contract import Store
 from ...store.values import Answer, ChildStatus, Claimed, JobChange, StallRules
@@ -21,12 +19,13 @@ from ..factories import (
     postpone,
     retry,
 )
+from .cases import for_each
 from .flow_actions import add_flow, children_of, finish, settle_as, state_of
 from .listen import hears
 
 
 class TestRelease:
-    @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
+    @for_each("queue", [QUEUE, ELSEWHERE])
     async def test_the_last_child_releases_the_parent(self, store: Store, queue: str) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a", queue=queue), new_job("b", queue=queue)))
 

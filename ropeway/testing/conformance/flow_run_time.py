@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ...job.flows import Policy
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer
 from ..arrange import add, claim, claim_one, events_of, is_gone, read, snapshot
 from ..factories import DAY, ELSEWHERE, FOREIGN, NOW, QUEUE, complete, fail, new_flow, new_job, postpone
+from .cases import for_each
 from .flow_actions import add_flow, awaiting, break_down, children_of, claim_by_id, finish, give_children, state_of
 
 
@@ -40,7 +39,7 @@ class TestChildrenAtRunTime:
 
         assert await state_of(store, "p") == "waiting"
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("policy", "state"),
         [("fail", "failed"), ("ignore", "waiting-children"), ("continue", "waiting"), ("wait", "waiting-children")],
     )

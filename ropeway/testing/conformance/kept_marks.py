@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from ...job.codec import SIZE_LIMIT
 from ...job.marks import LONGEST_MARK, MARKS_LIMIT, MOST_MARKS, Mark, Marking
 from ...job.record import JobRecord
@@ -14,6 +12,7 @@ from ...store.contract import Store
 from ...store.values import JobChange, JobUpdate, StallRules
 from ..arrange import active, add_one, claim, claim_one, is_gone, read
 from ..factories import DAY, LOCK, NOW, QUEUE, complete, fail, hand_back, retry
+from .cases import for_each
 
 FEW: Final = (Mark("a", "1", NOW), Mark("b", '{"rows":[1]}', NOW))
 MANY: Final = tuple(Mark(f"m-{number:02}", f'"{"x" * 200}{number}"', NOW) for number in range(50))
@@ -38,7 +37,7 @@ async def marked(store: Store, marks: tuple[Mark, ...] = FEW, *, id: str = "job"
 
 
 class TestKeptMarks:
-    @pytest.mark.parametrize("marks", [FEW, MANY], ids=["few", "many"])
+    @for_each("marks", [FEW, MANY], ids=["few", "many"])
     async def test_every_way_to_the_next_claim_keeps_them(self, store: Store, marks: tuple[Mark, ...]) -> None:
         await add_one(store, id="job", delay=DAY, attempts=3)
         await write(store, "job", marks)
@@ -54,7 +53,7 @@ class TestKeptMarks:
 
         assert (await claim_one(store)).marks == marks
 
-    @pytest.mark.parametrize("marks", [FEW, MANY], ids=["few", "many"])
+    @for_each("marks", [FEW, MANY], ids=["few", "many"])
     async def test_a_delayed_job_that_is_cancelled_keeps_them(self, store: Store, marks: tuple[Mark, ...]) -> None:
         held = await marked(store, marks)
         await store.settle(QUEUE, [retry(held, DAY)], now=NOW)
@@ -66,7 +65,7 @@ class TestKeptMarks:
         await store.retry(QUEUE, ["job"], now=NOW)
         assert (await claim_one(store)).marks == marks
 
-    @pytest.mark.parametrize("marks", [FEW, MANY], ids=["few", "many"])
+    @for_each("marks", [FEW, MANY], ids=["few", "many"])
     async def test_a_job_that_is_given_up_keeps_them(self, store: Store, marks: tuple[Mark, ...]) -> None:
         await marked(store, marks)
 
@@ -83,7 +82,7 @@ class TestKeptMarks:
 
         assert (await claim_one(store)).marks == (await read(store, "other")).marks == ()
 
-    @pytest.mark.parametrize("marks", [FEW, MANY], ids=["few", "many"])
+    @for_each("marks", [FEW, MANY], ids=["few", "many"])
     async def test_whatever_removes_a_job_removes_them(self, store: Store, marks: tuple[Mark, ...]) -> None:
         """A job of the same id, added later, has none."""
         ways = ["kept-not-at-all", "removed", "too-old", "cleaned"]

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, JobUpdate, LogPage
 from ..arrange import ARRANGED, active, add, entries, job_in
 from ..factories import NOW, QUEUE, new_job
+from .cases import for_each
 
 
 async def write(store: Store, id: str, first: int, last: int, keep: int = 1_000) -> None:
@@ -87,7 +86,7 @@ class TestLog:
         assert (await page(store)).newest == 9
         assert numbers(await page(store, 8, newest_first=True)) == [7, 6]
 
-    @pytest.mark.parametrize("after", [0, 99])
+    @for_each("after", [0, 99])
     async def test_a_place_beyond_its_ends(self, store: Store, after: int) -> None:
         await add(store, new_job("a"))
         await write(store, "a", 1, 2)
@@ -97,7 +96,7 @@ class TestLog:
 
 
 class TestClearLog:
-    @pytest.mark.parametrize("state", list(ARRANGED))
+    @for_each("state", list(ARRANGED))
     async def test_it_is_cleared_in_every_state(self, store: Store, state: State) -> None:
         await job_in("active", store, id="b")
         job = await job_in(state, store, id="a")

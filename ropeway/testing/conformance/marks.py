@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from ...job.instants import LAST_INSTANT
@@ -30,6 +29,7 @@ from ..factories import (
     retry,
     token_of,
 )
+from .cases import for_each
 
 
 def mark(name: str, value: str = "1") -> Marking:
@@ -156,7 +156,7 @@ class TestMarks:
         job = await read(store, held.id)
         assert (job.progress, len(job.marks)) == ("17", 1)
 
-    @pytest.mark.parametrize("move", ["complete", "fail", "retry", "postpone", "hand back"])
+    @for_each("move", ["complete", "fail", "retry", "postpone", "hand back"])
     async def test_an_outcome_writes_marks_in_its_own_step(self, store: Store, move: str) -> None:
         held = await active(store, attempts=2)
         moves = (complete(held), fail(held), retry(held), postpone(held), hand_back(held))
@@ -167,7 +167,7 @@ class TestMarks:
         assert (await read(store, held.id)).marks == (Mark("a", "1", NOW),)
         assert await events_of(store, "phase-completed") == [(held.id, {})]
 
-    @pytest.mark.parametrize("keep", [KEEP_COMPLETED, NOT_AT_ALL])
+    @for_each("keep", [KEEP_COMPLETED, NOT_AT_ALL])
     async def test_an_outcome_may_only_announce(self, store: Store, keep: Retention) -> None:
         """The notices of those that are accepted, before their ends, and once."""
         for number in range(4):
@@ -238,13 +238,13 @@ class TestMarks:
 
         assert job.marks == ()
 
-    @pytest.mark.parametrize("state", FINAL)
+    @for_each("state", FINAL)
     async def test_a_final_job_gets_none(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
         assert (await signal(store, job.id, "a")).verdict == "refused"
 
-    @pytest.mark.parametrize("state", OPEN)
+    @for_each("state", OPEN)
     async def test_any_other_gets_marks_without_a_token(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 

@@ -14,6 +14,7 @@ from ...store.contract import Store
 from ...store.values import StallRules
 from ..arrange import ARRANGED, claim, job_in, snapshot
 from ..factories import DAY, FOREIGN, LOCK, NOW, QUEUE, complete, fail, hand_back, new_job, postpone, retry
+from .cases import for_each
 
 Operation: TypeAlias = Callable[[Store, JobRecord], Awaitable[object]]
 
@@ -49,7 +50,7 @@ class TestMoves:
         assert ARRANGED.keys() == set(STATES)
 
     @pytest.mark.parametrize("operation", OPERATIONS)
-    @pytest.mark.parametrize("state", ARRANGED)
+    @for_each("state", ARRANGED)
     async def test_an_operation_makes_its_move_or_changes_nothing(
         self, store: Store, state: State, operation: MoveName
     ) -> None:
@@ -68,7 +69,7 @@ class TestMoves:
             assert after is not None
             assert after.state in move.targets
 
-    @pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "add"])
+    @for_each("operation", [name for name in OPERATIONS if name != "add"])
     async def test_an_operation_on_no_job_changes_nothing(self, store: Store, operation: MoveName) -> None:
         job = await job_in("active", store)
         await store.remove(QUEUE, [job.id], force=True, now=NOW)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import pytest
-
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
 from ...store.commands import Find
@@ -26,6 +24,7 @@ from ..factories import (
     postpone,
     retry,
 )
+from .cases import for_each
 
 
 def ids(jobs: list[JobRecord]) -> list[str]:
@@ -96,8 +95,8 @@ class TestClaimOrder:
 
         assert ids(await claim(store, 20, now=NOW + SECOND)) == ids(jobs)
 
-    @pytest.mark.parametrize("sent_back", [retry, postpone])
-    @pytest.mark.parametrize("lifo", [False, True])
+    @for_each("sent_back", [retry, postpone])
+    @for_each("lifo", [False, True])
     async def test_a_job_retried_or_postponed_at_once_goes_behind_those_of_its_priority(
         self, store: Store, sent_back: Callable[[JobRecord], Outcome], lifo: bool
     ) -> None:
@@ -203,7 +202,7 @@ class TestClaimOrder:
 
         assert ids(await claim(store, 2)) == ["b", "a"]
 
-    @pytest.mark.parametrize("way", EMPTIED)
+    @for_each("way", EMPTIED)
     async def test_a_job_is_claimed_first_when_those_before_it_are_gone(self, store: Store, way: str) -> None:
         await add(store, new_job("other", name="print", priority=1))
         for id in ("a", "b"):

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer
 from ..arrange import add, claim, delayed, events_of, job_in, read, snapshot
 from ..factories import DAY, NOW, QUEUE, new_job
+from .cases import for_each
 
 
 class TestPromote:
@@ -20,7 +19,7 @@ class TestPromote:
         assert (promoted.state, promoted.due_at, promoted.order) == ("waiting", None, job.order)
         assert [given.id for given in await claim(store)] == [job.id]
 
-    @pytest.mark.parametrize("state", ["waiting", "active", "completed", "failed", "cancelled"])
+    @for_each("state", ["waiting", "active", "completed", "failed", "cancelled"])
     async def test_a_job_that_is_not_delayed_cannot_be_promoted(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)

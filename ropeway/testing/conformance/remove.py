@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, JobUpdate
 from ..arrange import active, add, claim, events_of, is_gone, job_in, read, snapshot
 from ..factories import NOW, QUEUE, new_job, new_jobs, revoked_lock
+from .cases import for_each
 
 
 class TestRemove:
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "completed", "failed", "cancelled"])
+    @for_each("state", ["waiting", "delayed", "completed", "failed", "cancelled"])
     async def test_everything_about_a_job_goes(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from ...job.outcomes import Outcome
 from ...job.retention import FOREVER, Retention
 from ...job.states import State
@@ -34,6 +32,7 @@ from ..factories import (
     new_job,
     new_jobs,
 )
+from .cases import for_each
 
 RULES: Final = StallRules()
 
@@ -65,7 +64,7 @@ async def finish_counted(store: Store, state: State, count: int, *, now: int = N
 
 
 class TestKeptForEver:
-    @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+    @for_each("state", ["completed", "failed", "cancelled"])
     async def test_counts_of_others_neither_count_nor_remove_it(self, store: Store, state: State) -> None:
         kept, counted = [], []
         for number in range(6):
@@ -136,7 +135,7 @@ class TestKeptForEver:
 
 
 class TestSettleRetention:
-    @pytest.mark.parametrize("keep", [Retention(count=0), Retention(age=0)])
+    @for_each("keep", [Retention(count=0), Retention(age=0)])
     async def test_a_job_that_is_not_kept_goes_in_the_same_step(self, store: Store, keep: Retention) -> None:
         done, broken = [await active(store), await active(store)]
 
@@ -214,7 +213,7 @@ class TestTickRetention:
         assert await store.history(QUEUE, held.id) is None
         assert await events_of(store, "remove") == [(held.id, {"prev": "completed"})]
 
-    @pytest.mark.parametrize("state", ["failed", "cancelled"])
+    @for_each("state", ["failed", "cancelled"])
     async def test_failed_and_cancelled_jobs_stay_for_a_week(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 

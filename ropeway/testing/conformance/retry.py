@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.marks import Mark, Marking, Notice
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, JobUpdate, StallRules
 from ..arrange import active, cancelled, claim_one, completed, events_of, failed, job_in, read, snapshot
 from ..factories import LOCK, NOW, QUEUE, complete, fail
+from .cases import for_each
 
 
 class TestRetryByHand:
-    @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+    @for_each("state", ["completed", "failed", "cancelled"])
     async def test_a_finished_job_waits_again(self, store: Store, state: State) -> None:
         before = await job_in(state, store)
 
@@ -70,7 +69,7 @@ class TestRetryByHand:
         assert settled.answers == [Answer("done", "active")]
         assert (await read(store, job.id)).result == '"again"'
 
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    @for_each("state", ["waiting", "delayed", "active"])
     async def test_a_job_that_is_not_finished_cannot_be_retried(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
         before = await snapshot(store)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import History, JobUpdate, LogLine, StallRules
 from ..arrange import active, claim_one, entries, events_of, job_in, read, snapshot
 from ..factories import FOREIGN, LOCK, NOW, QUEUE
+from .cases import for_each
 
 
 async def verdicts(store: Store, *changes: JobUpdate, now: int = NOW) -> list[str]:
@@ -111,14 +110,14 @@ class TestUpdate:
         assert await read(store, held.id) == held
         assert (await history(store, held.id)).log == []
 
-    @pytest.mark.parametrize("state", ["completed", "failed"])
+    @for_each("state", ["completed", "failed"])
     async def test_the_last_token_of_a_finished_job_changes_nothing(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
         assert await verdicts(store, JobUpdate(job.id, job.token, "1", "2", ("late",))) == ["lost"]
         assert await read(store, job.id) == job
 
-    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    @for_each("state", ["waiting", "delayed", "active"])
     async def test_somebody_outside_changes_what_is_not_finished(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
@@ -129,7 +128,7 @@ class TestUpdate:
         assert changed.token == job.token
         assert [line.text for line in (await history(store, job.id)).log] == ["hello"]
 
-    @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+    @for_each("state", ["completed", "failed", "cancelled"])
     async def test_somebody_outside_cannot_change_what_is_finished(self, store: Store, state: State) -> None:
         job = await job_in(state, store)
 
