@@ -420,12 +420,13 @@ async def test_the_first_reason_to_stop_counts(queue: Queue):
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(1)
             raise
 
     worker = Worker(queue, handle, grace=0)
     async with worker:
-        job = await queue.add("send", timeout=0.2)
+        # Long enough for a busy machine to begin the shutdown, and over when the handler ends.
+        job = await queue.add("send", timeout=0.9)
         await entered(started)
     seen = await job.refresh()
     assert (seen.state, seen.attempts_made) == ("waiting", 0)

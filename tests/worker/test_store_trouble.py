@@ -188,10 +188,10 @@ async def test_jobs_of_a_claim_that_was_answered_too_late_are_not_begun_under_a_
     async def answer_late(claimed: Any) -> None:
         if claimed.jobs:
             tampering.after.clear()
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(0.8)
 
     tampering.after["claim"] = answer_late
-    async with Worker(queue, handler, lock_duration=0.2, stalled_interval=0.05, max_stalled_count=5):
+    async with Worker(queue, handler, lock_duration=0.6, stalled_interval=0.05, max_stalled_count=5):
         await told(queue, "completed")
     assert handler.runs == {"once": 1}
 
