@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import getattr_static
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -38,7 +39,8 @@ def is_queue_name(text: str) -> bool:
 def job_id(given: object) -> str:
     if isinstance(given, str) and _ID.fullmatch(given):
         return plain(given)
-    if isinstance(getattr(given, "id", None), str):
+    # Without running its code: any object may raise when it is asked.
+    if getattr_static(given, "id", None) is not None:
         raise InvalidName("job id", given, "use its id, as in job.id")
     raise InvalidName("job id", given, "use text of 1 to 255 letters, digits, '.', '_', ':' or '-'")
 
