@@ -30,8 +30,9 @@ def main() -> None:
     facts["minutes"] = round((time.monotonic() - started) / 60, 1)
 
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
+    measured = {measure.name for measure in chosen}
     families = {
-        family: show(family, [each for each in systems if each.family == family], runner)
+        family: show(family, [each for each in systems if each.family == family], measured, runner)
         for family in dict.fromkeys(each.family for each in systems)
     }
     results = {"answers": runner.results.answers, "failures": runner.results.failures}
@@ -40,8 +41,9 @@ def main() -> None:
     print(f"\nwritten to {arguments.json}")
 
 
-def show(family: str, members: list[System], runner: Runner) -> dict[str, Any]:
-    judged = judge(GOALS.get(family, ()), members, runner.results)
+def show(family: str, members: list[System], measured: set[str], runner: Runner) -> dict[str, Any]:
+    goals = [goal for goal in GOALS.get(family, ()) if goal.figure.measure in measured]
+    judged = judge(goals, members, runner.results)
     print(f"\n{family}: medians, and their ratio to {members[0].title}\n")
     print(report.table(members, runner.results, runner.quick), report.notes(members), sep="\n\n")
     for member in members:
