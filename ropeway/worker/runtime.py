@@ -8,19 +8,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import Order, WorkerInfo
-from ..errors import HandlerError, InvalidOption, RopewayError, ShutdownTimeout, StoreUnavailable
+from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreUnavailable
 from ..job.outcomes import Outcome
-from ..job.states import OPEN
 from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
+from .companion_starter import CompanionStarter
 from .dispatcher import Dispatcher
 from .domains import Domain, domains_of, late_ones
 from .following import Following
@@ -41,23 +40,18 @@ from .process_exits import PROCESS_EXITS
 from .processes import Processes
 from .quarantine import Quarantine
 from .reports import Reports
-from .retiring import callbacks_of, retention_queue
+from .retiring import callbacks_of
 from .service import Service, Services, cancelled, log, until_answered
 from .shutdown import HURRY, Shutdown
 from .signals import Stoppable
 from .slots import Slots
 from .stop_requests import StopRequests
-from .system_queues import SystemQueue
 from .threads import Threads
-
-if TYPE_CHECKING:
-    from .companions import Companions
 
 LATE_START: Final = 1.0
 """Seconds that a worker waits for its remaining failure domains, once it can serve some of its queues."""
 LOOK_EVERY: Final = 1.0
 """Seconds between checks, by callers on other loops, that the worker's loop still runs."""
-_extras: Final = attrgetter("record.extras")
 
 
 class Runtime:
@@ -123,9 +117,7 @@ class Runtime:
         self._dispatching: asyncio.Task[None] | None = None
         self._following = Following(queues, reports, self._check_helper)
         self._giving_up: set[asyncio.Task[None]] = set()
-        self.system_queues: tuple[SystemQueue, ...] = ()
-        """The queues that companions may serve."""
-        self._companions: Companions | None = None
+        self.companions = CompanionStarter(rules, describe)
         self._fatal: BaseException | None = None
         self._services_failed = False
         self.was_cancelled = False
@@ -174,7 +166,7 @@ class Runtime:
                 self._siblings[id(store)] = store.sibling()
         self._maintenance_stores |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
         await self._maintenance.add_services(partial(self._maintain, domain))
-        self._serve_system_queues(domain)
+        self.companions.begin(domain)
         names = {queue.name for queue in domain.queues}
         for follower in self._following.followers:
             if follower.queue in names:
@@ -184,50 +176,8 @@ class Runtime:
         if domain.queues:
             self._serving.add(self.dispatcher.services(domain.name))
 
-    def _serve_system_queues(self, domain: Domain) -> None:
-        """Starts the companions that queues of the domain need, or that have jobs to run, left by other workers."""
-        for stage, callback in callbacks_of(self._rules).items():
-            for queue in domain.queues:
-                self.accompany(retention_queue(queue.name, stage, callback), queue.store)
-        for system in self.system_queues:
-            for queue in domain.queues:
-                if system.serves(queue, self._rules):
-                    self.accompany(system, queue.store)
-            for store in domain.stores.values():
-                looking = asyncio.create_task(self._look_into(system, store))
-                self._beginning.add(looking)
-                looking.add_done_callback(self._beginning.discard)
-
-    async def _look_into(self, system: SystemQueue, store: Store) -> None:
-        with suppress(RopewayError):  # Then it is served when this worker feeds it, or by others.
-            counts = await store.count(system.name)
-            if any(counts[state] for state in OPEN):
-                self._accompany_if_possible(system, store)
-
-    def accompany(self, system: SystemQueue, store: Store) -> None:
-        """Serves a system queue of a store from now on, by a companion."""
-        if self._companions is None:
-            # Companions are workers themselves, and most workers have none.
-            from .companions import Companions  # noqa: PLC0415
-
-            self._companions = Companions(self._describe().name, self._rules)
-        self._companions.start(system, store)
-
-    def _accompany_if_possible(self, system: SystemQueue, store: Store) -> None:
-        """For what a worker was not asked for by its own options: then others may serve it."""
-        try:
-            self.accompany(system, store)
-        except InvalidOption as problem:
-            self.system_queues = tuple(other for other in self.system_queues if other is not system)
-            log.error("this worker does not serve %r: %s", system.name, problem)
-
     def _claimed(self, jobs: list[Job]) -> None:
-        if self.system_queues and any(map(_extras, jobs)):
-            for job in jobs:
-                extras = job.record.extras
-                for system in self.system_queues:
-                    if extras is not None and system.is_fed_by(extras):
-                        self._accompany_if_possible(system, job.queue.store)
+        self.companions.claimed(jobs)
         self._reports.claimed(jobs)
         if jobs:
             self._observations.claimed(jobs[0].queue.name, [job.record for job in jobs])
@@ -327,6 +277,7 @@ class Runtime:
         for beginning in [self._starting, *self._beginning]:
             if beginning is not None:
                 await cancelled(beginning)
+        await self.companions.stop()
         if self.slots.held:
             number = len(self.slots.held)
             still = "1 job still runs and has" if number == 1 else f"{number} jobs still run and have"
@@ -337,17 +288,13 @@ class Runtime:
             stubborn = await self._shutdown.stop_handlers()
             await self._shutdown.settle_the_rest(self._dispatching)
         finally:
-            await self._end_companions()
+            left = (self.ends_at() or 0) - time.monotonic()
+            await self.companions.end(0 if self._services_failed else left, self.hurried)
             await self._close()
         if self._fatal is not None:
             raise self._fatal
         if stubborn:
             raise ShutdownTimeout(self._loop.time() - asked, [job.id for job in stubborn])
-
-    async def _end_companions(self) -> None:
-        if self._companions is not None:
-            left = (self.ends_at() or 0) - time.monotonic()
-            await self._companions.end(0 if self._services_failed else left, self.hurried)
 
     async def _close(self) -> None:
         try:

@@ -326,7 +326,7 @@ class Worker(Guided):
             self._requests,
             stoppable,
         )
-        runtime.system_queues = tuple(system for system in self._system_queues if system.is_allowed(self._rules))
+        runtime.companions.systems = tuple(system for system in self._system_queues if system.is_allowed(self._rules))
         runtime.obey = self._obey
         runtime.slots.size = self._concurrency
         runtime.dispatcher.claiming = not self._paused

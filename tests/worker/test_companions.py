@@ -92,4 +92,4 @@ async def test_a_worker_without_need_has_no_companion(queue: Queue):
     async with accompanied(queue, nothing, system_queue(nothing, serves=False)) as worker:
         await (await queue.add("plain")).result(timeout=PATIENCE)
         assert worker._runtime is not None
-        assert worker._runtime._companions is None
+        assert worker._runtime.companions.companions is None
