@@ -12,7 +12,7 @@ from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
 from ..job.marks import PHASE, mark_name
 from ..job.numbers import whole
-from ..job.options import MOST_ATTEMPTS, JobOptions, read_backoff
+from ..job.options import MOST_ATTEMPTS, JobOptions, read_backoff_in_place
 from ..showing import shown
 from .handle import JobHandle
 from .new_jobs import Call
@@ -48,10 +48,7 @@ class Phase:
         self.function = function
         self.attempts = whole("attempts", attempts, 1, MOST_ATTEMPTS)
         self.timeout: Milliseconds | None = None if timeout is None else milliseconds(timeout, "timeout")
-        _, self.backoff = read_backoff("backoff", backoff)
-        if self.backoff is not None and self.backoff.kind == "custom":
-            problem = f"cannot be {shown(backoff)}: use a duration, or Backoff.fixed, .linear or .exponential"
-            raise InvalidOption("backoff", problem)
+        self.backoff = read_backoff_in_place(backoff)
         if not callable(getattr(function, "function", function)):
             raise InvalidOption("function", f"of phase {name!r} is {shown(function)}: give a function (job, ctx)")
         self.is_async = is_async(function)

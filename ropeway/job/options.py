@@ -269,6 +269,15 @@ def read_backoff(option: str, value: Any) -> tuple[str, Backoff | None]:
         ) from None
 
 
+def read_backoff_in_place(value: Any) -> Backoff | None:
+    """The backoff of a step or a phase, which is tried again within an attempt of its job."""
+    _, backoff = read_backoff("backoff", value)
+    if backoff is not None and backoff.kind == "custom":
+        problem = f"cannot be {shown(value)}: use a duration, or Backoff.fixed, .linear or .exponential"
+        raise InvalidOption("backoff", problem)
+    return backoff
+
+
 def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
     limit = None if value is None else milliseconds(value, option)
     if limit == 0:

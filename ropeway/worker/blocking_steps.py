@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 
 from ..client.running import is_async
 from ..errors import InvalidInput, StepFailed, Unrecoverable
+from ..job.backoff import Backoff
 from ..job.durations import Duration, milliseconds
 from ..job.marks import STEP, Mark
-from ..job.numbers import whole
-from ..job.options import MOST_ATTEMPTS
 from ..job.record import JobRecord
 from .attempt_marks import AttemptMarks
 from .step_results import dump_failure, dump_step, load_step, result_shape
-from .trying import refuse_late
+from .trying import Tries, read_tries, refuse_late
 
 T = TypeVar("T")
 
@@ -43,7 +42,7 @@ class StepsInPlace(ABC):
     def _write_step(self, mark: Mark) -> None: ...
 
     @abstractmethod
-    def _may_try_again(self, error: Exception) -> bool: ...
+    def _try_again(self, error: Exception, pause: float | None) -> bool: ...
 
     def step(
         self,
@@ -53,6 +52,7 @@ class StepsInPlace(ABC):
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> T:
         """Runs a function once in effect, where the handler runs; its stored result is the answer in later attempts.
@@ -69,7 +69,7 @@ class StepsInPlace(ABC):
             return result
         if is_async(function):
             raise _async_step(name)
-        tries, what = whole("attempts", attempts, 1, MOST_ATTEMPTS), f"step {name!r}"
+        tries, what = read_tries(attempts, backoff), f"step {name!r}"
         limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
         began = time.monotonic()
         try:
@@ -86,15 +86,16 @@ class StepsInPlace(ABC):
         self._write_step(Mark(mark, value))
         return result
 
-    def _try(self, call: Callable[[], Any], attempts: int, limit: float | None, what: str) -> Any:
+    def _try(self, call: Callable[[], Any], tries: Tries, limit: float | None, what: str) -> Any:
+        failed = 0
         while True:
-            attempts -= 1
             began = time.monotonic()
             try:
                 result = call()
                 refuse_late(began, limit, what)
             except Exception as error:
-                if attempts == 0 or not self._may_try_again(error):
+                failed += 1
+                if not self._try_again(error, tries.pause_after(failed)):
                     raise
             else:
                 return result

@@ -15,18 +15,18 @@ from ..client.flow_plan import Plan
 from ..client.flows import FlowRequest
 from ..client.new_jobs import Call
 from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, SignalTimeout, StepFailed, Unrecoverable
+from ..job.backoff import Backoff
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.durations import Duration, milliseconds, milliseconds_left
 from ..job.flows import Parent
 from ..job.instants import LAST_INSTANT, Instant, due_instant_of
 from ..job.marks import SIGNAL, SLEEP, STEP, WAIT, Mark, Marking, mark_name
-from ..job.numbers import whole
-from ..job.options import MOST_ATTEMPTS
 from ..job.steps import WaitEnd
 from ..store.values import JobUpdate
 from .gathered import checked_calls
 from .step_calls import StepCall
 from .step_results import dump_failure, dump_step, load_step, read_results, result_shape
+from .trying import read_tries
 
 if TYPE_CHECKING:
     from ..client.queue import Queue
@@ -94,6 +94,7 @@ class Durable:
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> R: ...
     @overload
@@ -105,6 +106,7 @@ class Durable:
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> R: ...
     @noted
@@ -116,19 +118,21 @@ class Durable:
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> Any:
         """Runs a function once in effect: its result is stored, and is the answer in every later attempt.
 
         `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
-        function's annotation says. A `def` function runs in a thread. `attempts` and `timeout` are those of the step.
+        function's annotation says. A `def` function runs in a thread. `attempts`, `timeout` and `backoff`
+        (between its attempts) are those of the step.
         If the function raises `Unrecoverable`, that is stored, and `StepFailed` raised now and in every later attempt.
         """
         marks = self.run.marks
         shape, mark = result_shape(name, function), marks.use(STEP, name)
         if mark in marks.values:
             return load_step(name, shape, marks.values[mark], self.record)
-        tries, what = whole("attempts", attempts, 1, MOST_ATTEMPTS), f"step {name!r}"
+        tries, what = read_tries(attempts, backoff), f"step {name!r}"
         limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
         threads = None if self.slot is None else self.slot.attempts.threads
         call = StepCall(function, args, kwargs, limit, threads, self.run.watch, what)
@@ -138,7 +142,7 @@ class Durable:
         marks.step_began()
         try:
             try:
-                result = await call.tried(tries, self.run.may_try_again)
+                result = await call.tried(tries, self.run.try_again)
             except Unrecoverable as error:
                 value, reason = dump_failure(error, time.monotonic() - began)
                 await self.run.write_marks(Mark(mark, value))

@@ -33,12 +33,13 @@ class JobRun:
     It is made when it is first needed: most jobs have none.
     """
 
-    __slots__ = ("_calls", "_job", "_marks", "first_start", "phase", "unconfirmed")
+    __slots__ = ("_calls", "_job", "_marks", "_pauses", "first_start", "phase", "unconfirmed")
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._marks: AttemptMarks | None = None
         self._calls: HandlerCalls | None = None
+        self._pauses: tuple[asyncio.Task[None], ...] = ()
         self.phase: str | None = None
         """The phase of its pipeline that runs now."""
         self.first_start: FirstStart | None = None
@@ -175,11 +176,33 @@ class JobRun:
         job, written = self._job, Marking((mark,))
         job.marking = written if job.marking is None else job.marking.then(written)
 
-    def may_try_again(self, error: BaseException) -> bool:
-        """True if a step or a phase may be tried again in this attempt, after the error."""
-        if self._job.discarded or self._job.cancelled or isinstance(error, NOT_TRIED_AGAIN):
+    async def try_again(self, error: BaseException, pause: float | None) -> bool:
+        """Whether a step or a phase may be tried again in this attempt, after the error; if so, answered after a pause.
+
+        `pause` is in seconds; None means that no tries are left.
+        """
+        job = self._job
+        if pause is None or job.discarded or job.cancelled or isinstance(error, NOT_TRIED_AGAIN):
             return False
-        return self._may_retry(error)
+        if not self._may_retry(error):
+            return False
+        if pause:
+            await self._pause(pause)
+        return not job.cancelled
+
+    async def _pause(self, seconds: float) -> None:
+        pause = asyncio.create_task(asyncio.sleep(seconds))
+        self._pauses = (*self._pauses, pause)
+        try:
+            await asyncio.wait([pause])
+        finally:
+            pause.cancel()
+            self._pauses = tuple(other for other in self._pauses if other is not pause)
+
+    def end_pauses(self) -> None:
+        """Ends pauses before other tries: nothing cancels a handler in a thread."""
+        for pause in self._pauses:
+            pause.cancel()
 
     def watch(self, timeout: float, what: str) -> asyncio.TimerHandle | None:
         """Gives the job up if a step or a phase still runs some time after its timeout, unless that is cancelled."""

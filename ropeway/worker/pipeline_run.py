@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import random
 from collections.abc import Awaitable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,7 +28,7 @@ from ..store.values import Answer, JobUpdate
 from .parking import Parkable
 from .phase_context import PhaseContext
 from .pipeline_plan import PhasePlan, PipelinePlan
-from .trying import within
+from .trying import Tries, within
 
 if TYPE_CHECKING:
     from .job import Job
@@ -246,19 +245,16 @@ class PipelineRun(Parkable):
             raise PipelineChanged(self.job.queue.name, self.job.id, before, self._pipeline.names)
 
     async def _try(self, phase: PhasePlan, context: PhaseContext) -> Json:
-        left = phase.phase.attempts
+        tries, failed = Tries(phase.phase.attempts, phase.phase.backoff), 0
         while True:
-            left -= 1
             try:
                 return await self._timed(phase.phase, context)
             except Exception as error:
                 context.is_over = True
                 await self._run.end_of_steps()
-                if left == 0 or not self._run.may_try_again(error):
+                failed += 1
+                if not await self._run.try_again(error, tries.pause_after(failed)):
                     raise
-                if phase.phase.backoff is not None:
-                    luck = random.random()  # noqa: S311 - spreads load, keeps no secret
-                    await asyncio.sleep(phase.phase.backoff.after(phase.phase.attempts - left, luck) / 1000)
                 self._run.begin_phase(phase.name)
                 context = PhaseContext(self.job, phase, self._results, self._marks)
 

@@ -99,10 +99,12 @@ class PhaseProgress(msgspec.Struct, tag="phase", frozen=True):
 
 
 class MayTryAgain(msgspec.Struct, tag="try", frozen=True):
-    """From the process: whether a step that failed may be tried again."""
+    """From the process: whether a step that failed may be tried again. The answer comes after the pause."""
 
     token: str
     failure: Failure
+    pause: float
+    """Seconds."""
 
 
 class Sleep(msgspec.Struct, tag="sleep", frozen=True):

@@ -138,6 +138,8 @@ class Slots:
         if not job.cancel_sent and not job.threaded and job.slot is not None and job.slot.task is not None:
             job.cancel_sent = True
             job.slot.task.cancel()
+        elif job.threaded:
+            job.run.end_pauses()
         elif job.slot is None and not job.cancel_sent and (parked := self._parked.get(job)) is not None:
             job.cancel_sent = True
             parked.cancel()

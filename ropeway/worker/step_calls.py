@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..client.running import is_async
-from .trying import Watch, refuse_late, within
+from .trying import Tries, TryAgain, Watch, refuse_late, within
 
 if TYPE_CHECKING:
     from .threads import Threads
@@ -51,12 +51,13 @@ class StepCall(NamedTuple):
         await self.threads.engage()
         return await self.threads.run(lambda _: self.function(*self.args, **self.kwargs), None)
 
-    async def tried(self, attempts: int, may_try_again: Callable[[Exception], bool]) -> Any:
-        """Its result, after at most so many runs."""
+    async def tried(self, tries: Tries, try_again: TryAgain) -> Any:
+        """Its result, after as many runs as it takes and may have."""
+        failed = 0
         while True:
-            attempts -= 1
             try:
                 return await self.run()
             except Exception as error:
-                if attempts == 0 or not may_try_again(error):
+                failed += 1
+                if not await try_again(error, tries.pause_after(failed)):
                     raise

@@ -11,6 +11,7 @@ from ..client.flows import FlowRequest
 from ..client.portal import refuse_on_a_loop, run
 from ..client.sync_flows import SyncFlowHandle
 from ..client.sync_handle import SyncJobHandle
+from ..job.backoff import Backoff
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.extras import Origin
@@ -80,15 +81,19 @@ class SyncClaimedJob(SyncJobHandle):
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> Any:
         """Runs a function once in effect: its result is stored, and is the answer in every later attempt.
 
         `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
-        function's annotation says. A `def` function runs in a thread. `attempts` and `timeout` are those of the step.
+        function's annotation says. A `def` function runs in a thread. `attempts`, `timeout` and `backoff`
+        (between its attempts) are those of the step.
         If the function raises `Unrecoverable`, that is stored, and `StepFailed` raised now and in every later attempt.
         """
-        return run(self._claimed.step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs))
+        return run(
+            self._claimed.step(name, function, *args, attempts=attempts, timeout=timeout, backoff=backoff, **kwargs)
+        )
 
     def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
         """Gives the slot back for a time, even of days, or until an instant (with a time zone). Uses no attempt.

@@ -13,6 +13,7 @@ from ..client.flows import FlowRequest
 from ..client.running import RunIn, RunningJob
 from ..client.sync_flows import SyncFlowHandle
 from ..errors import JobFinished
+from ..job.backoff import Backoff
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.flows import ChildState, Policy
@@ -130,12 +131,9 @@ class SyncJob(StepsInPlace, RunningJob):
     def _write_step(self, mark: Mark) -> None:
         self._wait(lambda: self._job.run.write_marks(mark))
 
-    def _may_try_again(self, error: Exception) -> bool:
-        async def ask() -> bool:
-            return self._job.run.may_try_again(error)
-
+    def _try_again(self, error: Exception, pause: float | None) -> bool:
         # On the loop, where `classify` is called for all other errors.
-        return not self.cancelled and self._wait(ask)
+        return not self.cancelled and self._wait(lambda: self._job.run.try_again(error, pause))
 
     def step(
         self,
@@ -145,6 +143,7 @@ class SyncJob(StepsInPlace, RunningJob):
         *args: Any,
         attempts: int = 1,
         timeout: Duration | None = None,
+        backoff: Backoff | Duration | None = None,
         **kwargs: Any,
     ) -> T:
         """Runs a function once in effect, where the handler runs; its stored result is the answer in later attempts.
@@ -152,9 +151,9 @@ class SyncJob(StepsInPlace, RunningJob):
         Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
         """
         if self._is_on_loop():
-            step = self._job.step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs)
+            step = self._job.step(name, function, *args, attempts=attempts, timeout=timeout, backoff=backoff, **kwargs)
             return cast(T, step)
-        return super().step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs)
+        return super().step(name, function, *args, attempts=attempts, timeout=timeout, backoff=backoff, **kwargs)
 
     def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
         """Gives the slot back for a time, or until an instant; the handler begins again afterwards."""

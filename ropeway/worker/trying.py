@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..errors import AttemptTimeout, JobFailed, LockLost, Postponed, SignalTimeout, Unrecoverable
+from ..job.backoff import Backoff
+from ..job.durations import Duration
+from ..job.numbers import whole
+from ..job.options import MOST_ATTEMPTS, read_backoff_in_place
 
 NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed, SignalTimeout)
 """The job is given back or lost, or another try would end in the same way."""
 Watch: TypeAlias = Callable[[float, str], "asyncio.TimerHandle | None"]
 """Gives the job up if work is still running some time after this many seconds; its end cancels that."""
+TryAgain: TypeAlias = Callable[[Exception, float | None], Awaitable[bool]]
+"""Waits for so many seconds after an error, and answers whether there may be another try. None allows no other."""
+
+
+class Tries(NamedTuple):
+    """How often a step or phase is tried within one attempt of its job, and how long it waits in between."""
+
+    most: int
+    backoff: Backoff | None
+
+    def pause_after(self, failed: int) -> float | None:
+        """Seconds until the next try, after so many that failed; None if there is none."""
+        if failed >= self.most:
+            return None
+        if self.backoff is None:
+            return 0.0
+        luck = random.random()  # noqa: S311 - spreads load, keeps no secret
+        return self.backoff.after(failed, luck) / 1000
+
+
+def read_tries(attempts: int, backoff: Backoff | Duration | None) -> Tries:
+    return Tries(whole("attempts", attempts, 1, MOST_ATTEMPTS), read_backoff_in_place(backoff))
 
 
 async def within(limit: float | None, work: Awaitable[Any], watch: Watch, what: str) -> Any:

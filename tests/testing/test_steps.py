@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ropeway import Flow, Job, Phase, PhaseContext, Pipeline, Queue, SignalTimeout, SyncJob
+from ropeway import Backoff, Flow, Job, Phase, PhaseContext, Pipeline, Queue, SignalTimeout, SyncJob, in_process
 from ropeway.errors import InvalidOption
 from ropeway.job.instants import Instant
 from ropeway.store.commands import Command
 from ropeway.testing import FakeClock, FakeStore, assert_added, drain, drain_sync
+from tests.worker.step_handlers import fail_and_note, try_a_step_each_hour
 
 
 async def echo(job: Job) -> Any:
@@ -76,6 +78,27 @@ class TestSleeping:
 
         assert drain_sync(queue, remind).completed[0].result == "sent"
         assert (clock.now() - begin).days == 1
+
+
+class TestBackoff:
+    @pytest.mark.parametrize("place", ["loop", "thread", "process"])
+    async def test_a_step_waits_between_its_tries(self, queue: Queue, clock: FakeClock, tmp_path: Path, place: str):
+        begin, notes = clock.now(), tmp_path / "notes"
+        rule = Backoff.exponential("1 hour")
+
+        async def on_loop(job: Job) -> None:
+            await job.step("fails", fail_and_note, str(notes), "broken", attempts=3, backoff=rule)
+
+        def in_thread(job: SyncJob) -> None:
+            job.step("fails", fail_and_note, str(notes), "broken", attempts=3, backoff=rule)
+
+        handlers: dict[str, Any] = {"loop": on_loop, "thread": in_thread, "process": in_process(try_a_step_each_hour)}
+        await queue.add("work", str(notes))
+        drained = await drain(queue, handlers[place], raise_failures=False)
+
+        assert drained.failed[0].reason == "RuntimeError: broken"
+        assert notes.read_text().count("tried") == 3
+        assert clock.now() - begin == timedelta(hours=1 + 2)
 
 
 class TestSignals:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ropeway import Flow, ProcessJob, Queue, RopewayError, StepFailed, Unrecoverable
+from ropeway import Backoff, Flow, ProcessJob, Queue, RopewayError, StepFailed, Unrecoverable
 
 
 def fail_and_note(path: str, error: str) -> None:
@@ -22,6 +22,11 @@ def fail_and_note(path: str, error: str) -> None:
 def try_a_step(job: ProcessJob) -> None:
     """The data are where to note each try, and the text of the error."""
     job.step("fails", fail_and_note, *job.data, attempts=3)
+
+
+def try_a_step_each_hour(job: ProcessJob) -> None:
+    """The data is where to note each try."""
+    job.step("fails", fail_and_note, job.data, "broken", attempts=3, backoff=Backoff.exponential("1 hour"))
 
 
 def a_number(value: Any) -> int:

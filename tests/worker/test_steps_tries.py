@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ropeway import Job, JobFailed, Queue, SignalTimeout, SyncJob, Worker, in_process
+from ropeway import Backoff, Job, JobFailed, Queue, SignalTimeout, SyncJob, Worker, in_process
 from tests.client.fixtures import MakeQueue
 from tests.patience import PATIENCE
+from tests.scenarios.harness import until
 
 from . import step_handlers
 from .step_runs import run
@@ -138,6 +139,58 @@ async def test_a_cancelled_job_tries_no_more_in_a_thread(queue: Queue):
         assert await asyncio.to_thread(ended.wait, PATIENCE)
 
     assert failing.calls == 1
+
+
+class TestPauses:
+    """Between two tries of a step."""
+
+    @pytest.mark.parametrize("place", ["loop", "thread", "process"])
+    async def test_a_cancel_ends_one(self, queue: Queue, tmp_path: Path, place: str):
+        notes, ended = tmp_path / "notes", threading.Event()
+
+        async def on_loop(job: Job) -> None:
+            await job.step("fails", step_handlers.fail_and_note, str(notes), "broken", attempts=2, backoff="1 hour")
+
+        def in_thread(job: SyncJob) -> None:
+            try:
+                job.step("fails", step_handlers.fail_and_note, str(notes), "broken", attempts=2, backoff="1 hour")
+            finally:
+                ended.set()
+
+        in_a_process = in_process(step_handlers.try_a_step_each_hour)
+        handlers: dict[str, Any] = {"loop": on_loop, "thread": in_thread, "process": in_a_process}
+        async with Worker(queue, handlers[place]) as worker:
+            job = await queue.add("work", str(notes))
+            await until(notes.exists, "the first try")
+            await job.cancel()
+            await worker.idle()
+            if place == "thread":
+                assert ended.is_set()
+            assert (await job.state(), worker.leaked) == ("cancelled", 0)
+        assert notes.read_text().count("tried") == 1
+
+    @pytest.mark.parametrize("place", ["loop", "thread"])
+    async def test_a_shutdown_ends_one_and_hands_the_job_back(self, queue: Queue, place: str):
+        failing = Failing()
+
+        async def on_loop(job: Job) -> None:
+            await job.step("fails", failing.on_loop, attempts=2, backoff="1 hour")
+
+        def in_thread(job: SyncJob) -> None:
+            job.step("fails", failing.blocking, attempts=2, backoff="1 hour")
+
+        worker = Worker(queue, on_loop if place == "loop" else in_thread, grace=0)
+        async with worker:
+            job = await queue.add("work")
+            await until(lambda: failing.calls == 1, "the first try")
+        assert (await job.state(), (await job.refresh()).attempts_made) == ("waiting", 0)
+
+    async def test_those_of_custom_functions_are_refused(self, queue: Queue):
+        async def work(job: Job) -> None:
+            await job.step("fails", Failing().on_loop, attempts=2, backoff=Backoff.custom("mine"))
+
+        with pytest.raises(JobFailed, match=r"InvalidOption: option 'backoff'.*use a duration"):
+            await run(queue, work)
 
 
 class TestStepsThatDoNotStop:
