@@ -71,7 +71,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[PhaseStatus, ...] = ()
     """The phases of its pipeline, in order; not in lists of jobs."""
     steps: tuple[StepStatus, ...] = ()
-    """Its steps that have ended, in that order; not in lists of jobs."""
+    """Its steps that have ended, and its sleeps, waits and gathers, in their order; not in lists of jobs."""
     waits_for: Wait | None = None
     """The signal that it is delayed for, by `job.wait_for`; not in lists of jobs."""
     webhook: str | None = None

@@ -36,7 +36,7 @@ FROM_PHASE: Final = "from-phase"
 """The mark of a job that was retried from a phase, and has not begun again: any pipeline may run it."""
 _SCOPE: Final = "\x1f"
 """Between the name of a phase and that of its step, sleep, wait or gather."""
-SCOPED: Final = (STEP, SLEEP, WAIT, GATHER)
+_SCOPED: Final = (STEP, SLEEP, WAIT, GATHER)
 """Marks whose names say in which phase they were left."""
 
 
@@ -106,6 +106,11 @@ def phase_and_name(mark: str, kind: str) -> tuple[str | None, str]:
     """The opposite of `scoped`."""
     phase, scope, name = mark.removeprefix(kind).rpartition(_SCOPE)
     return (phase if scope else None), name
+
+
+def scoped_kind(mark: str) -> str | None:
+    """How the name of a mark begins, if a step, sleep, wait or gather of a handler left it."""
+    return next((kind for kind in _SCOPED if mark.startswith(kind)), None)
 
 
 def mark_name(given: object, kind: str) -> str:

@@ -13,7 +13,7 @@ from ..errors import InvalidOption
 from ..showing import shown
 from .codec import Json, JsonText, decode
 from .instants import Instant, instant_of, moment_of
-from .marks import FROM_PHASE, PHASE, PIPELINE, SCOPED, Mark, Marking, Notice, phase_and_name
+from .marks import FROM_PHASE, PHASE, PIPELINE, Mark, Marking, Notice, phase_and_name, scoped_kind
 from .record import JobRecord
 
 PhaseState: TypeAlias = Literal["pending", "active", "completed", "failed", "cancelled"]
@@ -219,7 +219,7 @@ def begin_at(record: JobRecord, name: str) -> Marking:
 
 def _phase_inside(mark: str) -> str | None:
     """The phase in which a step, sleep, wait or gather left this mark."""
-    kind = next((kind for kind in SCOPED if mark.startswith(kind)), None)
+    kind = scoped_kind(mark)
     return None if kind is None else phase_and_name(mark, kind)[0]
 
 

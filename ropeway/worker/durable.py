@@ -193,7 +193,8 @@ class Durable:
                 # A signal may come in the last moment, after this attempt was claimed.
                 await self._await_signal(signal, wait, timeout)
                 found = await self._late_signal(signal)
-            end = WaitEnd(is_late=True) if found is None else WaitEnd(decode(found))
+            began = next((mark.at for mark in self.record.marks if mark.name == wait), None)
+            end = WaitEnd(is_late=True, began=began) if found is None else WaitEnd(decode(found), began=began)
             await self.run.write_marks(Mark(wait, _encode(end).decode()))
         if end.is_late:
             raise SignalTimeout(self.queue.name, self.id, name, marks.unanswered_signals())

@@ -82,9 +82,11 @@ def test_as_json_they_are_part_of_the_job(ropeway: Ropeway, failed: str):
 def test_steps_are_shown_with_their_durations_and_results(ropeway: Ropeway, arrange: Arrange):
     said = ropeway("jobs", "show", waiting_for_payment(arrange)).out
 
-    assert "Steps (1)" in said
-    [line] = [line for line in said.splitlines() if "page-1" in line]
-    assert line.endswith('ms  page-1  {"rows":3}')
+    assert "Steps (2)" in said
+    [step] = [line for line in said.splitlines() if "page-1" in line]
+    assert step.endswith('ms  step    page-1   {"rows":3}')
+    [wait] = [line for line in said.splitlines() if line.endswith("  wait    payment")]
+    assert "ms" in wait or " s " in wait, "how long it waits so far"
     assert "due           when it is woken" in said
     assert 'due_at="when woken"' in said
 

@@ -1,4 +1,4 @@
-"""Phases and steps, as the marks of a job say."""
+"""Phases, as the marks of a job say."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from ropeway.job.phases import (
 )
 from ropeway.job.record import JobRecord
 from ropeway.job.states import State
-from ropeway.job.steps import steps_of
 
 NAMES = Mark(PIPELINE, '["download","process","upload"]')
 DONE = (
@@ -180,14 +179,6 @@ def test_a_phase_to_begin_at_is_one_of_the_job():
         begin_at(job("failed", *DONE), "convert")
     with pytest.raises(InvalidOption, match="no pipeline has run it"):
         begin_at(job("failed"), "convert")
-
-
-def test_steps_come_in_the_order_of_their_ends():
-    marks = (Mark("signal:a", "1", 1), Mark("step:a", '{"result":1,"took":0.5}', 9), Mark("step:b", "{}", 3))
-
-    first, second = steps_of(marks)
-    assert (first.name, first.ended_at, first.took, first.result) == ("b", moment_of(3), 0.0, None)
-    assert (second.name, second.ended_at, second.took, second.result) == ("a", moment_of(9), 0.5, 1)
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x00", "x" * LONGEST_MARK, 5, None, b"a"])

@@ -113,7 +113,7 @@ async def test_a_phase_that_is_tried_again_sleeps_again(queue: Queue):
 
     async def nap(job: Job, _: PhaseContext) -> int:
         try:
-            await job.sleep(0.02)
+            await job.sleep(0.3)
         except Postponed:
             if failures:
                 raise failures.pop() from None

@@ -17,7 +17,7 @@ from ...worker.timing import in_words
 from ..cells import cut
 from ..escaping import one_line
 from ..tables import STATE_COLOURS
-from ..text import shown
+from ..text import clock_time, shown
 
 _STEPS: Final = 50
 _VALUE: Final = 60
@@ -39,18 +39,25 @@ def phase_lines(job: Snapshot, now: datetime) -> Iterator[str]:
         yield f"  {when}  {state}  {name}  {progress:>5}  {_said(phase)}".rstrip()
 
 
-def step_lines(job: Snapshot) -> Iterator[str]:
-    """A line for each of the newest steps: when it ended, how long it took, its name, and its result or reason."""
+def step_lines(job: Snapshot, now: datetime) -> Iterator[str]:
+    """A line for each of the newest steps, sleeps, waits and gathers: when it began, its length, kind, name, result."""
     if not job.steps:
         return
     shown_steps = job.steps[-_STEPS:]
     names = [one_line(step.name if step.phase is None else f"{step.phase}: {step.name}") for step in shown_steps]
     width = max(map(len, names))
+    has_kinds = any(step.kind != "step" for step in shown_steps)
     yield f"\nSteps ({len(job.steps):,})"
     if len(job.steps) > _STEPS:
         yield f"  … {len(job.steps) - _STEPS:,} earlier"
+    moment = job.finished_at or now
     for step, name in zip(shown_steps, names, strict=True):
-        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name.ljust(width)}  {_said(step)}".rstrip()
+        length = step.length_at(moment)
+        when = f"{_time(step.started_at)}  {'' if length is None else in_words(length):>10}"
+        kind = f"{step.kind:<6}  " if has_kinds else ""
+        lasts = step.until is not None and step.lasts_at(moment) and job.finished_at is None
+        said = f"until {clock_time(step.until)}" if lasts else _said(step)
+        yield f"  {when}  {kind}{name.ljust(width)}  {said}".rstrip()
 
 
 def attempt_lines(history: History) -> Iterator[str]:

@@ -73,9 +73,8 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(json_text(document))
         return
     _show_facts(snapshot, counts or {}, delivered, stale=stale)
-    now = moment_of(await store.clock()) if snapshot.phases else None
-    phases = () if now is None else phase_lines(snapshot, now)
-    for line in (*phases, *step_lines(snapshot), *attempt_lines(history)):
+    now = moment_of(await store.clock())
+    for line in (*phase_lines(snapshot, now), *step_lines(snapshot, now), *attempt_lines(history)):
         click.echo(line)
     _show_timeline(timeline, snapshot)
     _show_log(history.log[-_LOG_LINES:], history)

@@ -249,6 +249,34 @@ async def test_phases_have_their_progress_times_and_results(store, pages):
     assert "no luck" in counted[5]
 
 
+async def test_steps_sleeps_and_waits_have_their_times_and_results(store, pages):
+    async def order(job):
+        await job.step("reserve", dict, lamp=1)
+        await job.wait_for("payment")
+        await job.sleep("1 day")
+
+    queue = Queue("orders", store=store)
+    async with Worker(queue, {"order": order}):
+        job = await queue.add("order")
+        await job.signal("payment", {"by": "card"})
+        await until(lambda: is_delayed(job))
+    page = (await pages.get(f"/queues/orders/jobs/{job.id}")).text
+
+    [steps] = re.findall(r'<section id="steps".*?</table>', page, re.DOTALL)
+    [_, reserve, payment, day] = [re.findall("<td.*?>(.*?)</td>", row, re.DOTALL) for row in steps.split("<tr>")[1:]]
+    assert [each[:2] for each in (reserve, payment, day)] == [
+        ["reserve", "step"],
+        ["payment", "wait"],
+        ["#1", "sleep"],
+    ]
+    assert all(each[3].endswith((" ms", " s")) for each in (reserve, payment, day)), (
+        "the sleep lasts for some time so far"
+    )
+    assert "lamp" in reserve[4]
+    assert "card" in payment[4]
+    assert "until" in day[4]
+
+
 async def test_a_job_that_waits_for_a_signal_alone_is_due_when_it_is_woken(store, pages):
     async def approve(job):
         await job.wait_for("approval")

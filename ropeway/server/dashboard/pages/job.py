@@ -65,6 +65,7 @@ async def show_job(visit: Visit) -> Response:
         job=found,
         path=f"/queues/{quote(queue.name)}/jobs/{quote(job.id, safe='')}",
         now=now,
+        moment=found.finished_at or moment_of(now),
         failures=history.failures,
         lines=[*reversed(logs.lines)],
         older=logs.next,
