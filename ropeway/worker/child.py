@@ -226,6 +226,7 @@ class ProcessJob(StepsInPlace, RunningJob):
 
     def wait_for_children(self) -> None:
         """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
+        self._refuse_after_giving_back()
         if self._ask(ReadFamily(self.token, "awaited")):
             self._give_back(Postponed(0, awaits_children=True))
 

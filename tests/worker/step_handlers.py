@@ -161,6 +161,14 @@ def hide_a_gather(job: Any) -> Any:
     return job.record.attempts_started
 
 
+def hide_a_sleep_before_children(job: Any) -> Any:
+    """The data are a file that says when the handler went on."""
+    with suppress(BaseException):
+        job.sleep(0.02)
+    job.wait_for_children()
+    return append(job.data, f"attempt {job.record.attempts_started}")
+
+
 def gather_a_list(job: Any) -> Any:
     return job.gather([Flow("echo")])
 

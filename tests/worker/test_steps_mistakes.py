@@ -78,10 +78,11 @@ async def test_sleeps_whose_exceptions_are_gathered(queue: Queue):
 
 
 @pytest.mark.parametrize("wrap", [lambda function: function, in_process], ids=["thread", "process"])
-async def test_a_caught_exception_in_threads_and_processes(queue: Queue, tmp_path: Path, wrap: Any):
+@pytest.mark.parametrize("handler", [step_handlers.hide_a_sleep, step_handlers.hide_a_sleep_before_children])
+async def test_a_caught_exception_in_threads_and_processes(queue: Queue, tmp_path: Path, wrap: Any, handler: Any):
     notes = tmp_path / "notes"
 
-    assert await run(queue, wrap(step_handlers.hide_a_sleep), str(notes)) == "attempt 2"
+    assert await run(queue, wrap(handler), str(notes)) == "attempt 2"
     assert notes.read_text() == "attempt 2\n"
 
 
