@@ -102,23 +102,23 @@ async def test_it_is_shown(queue: Queue):
     assert (step.name, step.result, step.reason) == ("charge", None, "CardDeclinedError: no money")
 
 
-async def on_the_loop(job: Job, decline: Decline, notes: Path) -> Any:
+async def directly(job: Job, decline: Decline) -> Any:
     return await job.step("charge", decline.on_loop)
 
 
-async def behind_another_error(job: Job, decline: Decline, notes: Path) -> Any:
+async def behind_another_error(job: Job, decline: Decline) -> Any:
     try:
         return await job.step("charge", decline.on_loop)
     except StepFailed as failed:
         raise Unrecoverable("the customer is gone") from failed
 
 
-@pytest.mark.parametrize("handler", [on_the_loop, behind_another_error])
-async def test_a_retry_by_hand_runs_the_step_that_failed_the_job_again(queue: Queue, tmp_path: Path, handler: Any):
+@pytest.mark.parametrize("handler", [directly, behind_another_error])
+async def test_a_retry_by_hand_runs_the_step_that_failed_the_job_again(queue: Queue, handler: Any):
     decline = Decline(1)
 
     async def work(job: Job) -> Any:
-        return await handler(job, decline, tmp_path / "notes")
+        return await handler(job, decline)
 
     async with Worker(queue, work):
         job = await queue.add("work")

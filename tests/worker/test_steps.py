@@ -32,7 +32,6 @@ from ropeway import (
     Queue,
     SignalTimeout,
     SyncJob,
-    Unrecoverable,
     Worker,
     in_process,
 )
@@ -217,20 +216,6 @@ class TestSteps:
 
         assert await run(queue, work) == "a"
         assert (calls.seen["a"], tries) == (3, [0, 0, 1, 1])
-
-    async def test_an_unrecoverable_error_is_not_tried_again(self, queue: Queue):
-        tries: list[int] = []
-
-        async def give_up() -> None:
-            tries.append(1)
-            raise Unrecoverable("no luck")
-
-        async def work(job: Job) -> None:
-            await job.step("a", give_up, attempts=5)
-
-        with pytest.raises(JobFailed, match="no luck"):
-            await run(queue, work, attempts=5)
-        assert tries == [1]
 
     @pytest.mark.every_store
     async def test_readers_see_what_was_done(self, queue: Queue):

@@ -139,25 +139,21 @@ async def test_arguments_of_the_names_of_options_are_given_by_a_partial(queue: Q
     assert await run(queue, work) == [["a", 0, 0], ["a", 5, 3]]
 
 
-async def test_a_result_of_another_type_is_refused_and_not_stored(queue: Queue):
-    async def work(job: Job) -> str:
-        with pytest.raises(InvalidPayload, match=r"result of step 'one' .* Expected `int`, got `str`"):
+@pytest.mark.parametrize("place", ["loop", "thread"])
+async def test_a_result_of_another_type_is_refused_and_not_stored(queue: Queue, place: str):
+    refused = pytest.raises(InvalidPayload, match=r"result of step 'one' .* Expected `int`, got `str`")
+
+    async def on_loop(job: Job) -> str:
+        with refused:
             await job.step("one", a_number, "five")
         return "went on"
 
-    async with Worker(queue, work):
-        job = await queue.add("work")
-        assert await job.result(timeout=PATIENCE) == "went on"
-    assert (await job.refresh()).steps == ()
-
-
-async def test_the_same_in_a_thread(queue: Queue):
-    def work(job: SyncJob) -> str:
-        with pytest.raises(InvalidPayload, match=r"result of step 'one' .* Expected `int`, got `str`"):
+    def in_thread(job: SyncJob) -> str:
+        with refused:
             job.step("one", a_number, "five")
         return "went on"
 
-    async with Worker(queue, work):
+    async with Worker(queue, on_loop if place == "loop" else in_thread):
         job = await queue.add("work")
         assert await job.result(timeout=PATIENCE) == "went on"
     assert (await job.refresh()).steps == ()

@@ -70,33 +70,22 @@ async def test_classify_decides_for_a_process(queue: Queue, tmp_path: Path, erro
     assert notes.read_text().count("tried") == calls
 
 
-async def test_a_discarded_job_tries_no_more(queue: Queue):
+@pytest.mark.parametrize("place", ["loop", "thread"])
+async def test_a_discarded_job_tries_no_more(queue: Queue, place: str):
     failing = Failing()
 
-    async def work(job: Job) -> None:
-        def discard() -> None:
-            job.discard()
-            failing.blocking()
+    def discard(job: Job | SyncJob) -> None:
+        job.discard()
+        failing.blocking()
 
-        await job.step("fails", discard, attempts=3)
+    async def on_loop(job: Job) -> None:
+        await job.step("fails", discard, job, attempts=3)
 
-    with pytest.raises(JobFailed, match="broken"):
-        await run(queue, work, attempts=3)
-    assert failing.calls == 1
-
-
-async def test_a_discarded_job_tries_no_more_in_a_thread(queue: Queue):
-    failing = Failing()
-
-    def work(job: SyncJob) -> None:
-        def discard() -> None:
-            job.discard()
-            failing.blocking()
-
-        job.step("fails", discard, attempts=3)
+    def in_thread(job: SyncJob) -> None:
+        job.step("fails", discard, job, attempts=3)
 
     with pytest.raises(JobFailed, match="broken"):
-        await run(queue, work, attempts=3)
+        await run(queue, on_loop if place == "loop" else in_thread, attempts=3)
     assert failing.calls == 1
 
 

@@ -1,4 +1,4 @@
-"""Waits for signals: how one ended is stored, and a retry by hand begins one anew that ended in vain."""
+"""Waits for signals: how one ended is stored; after a `SignalTimeout`, a retry by hand begins a new wait."""
 
 from __future__ import annotations
 
