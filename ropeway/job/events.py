@@ -108,7 +108,7 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
 
 
 def expand_backwards(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
-    """What `expand` gives, from the last on: of an entry of many jobs whoever needs a few makes only these."""
+    """The events of `expand`, newest first. Made one at a time: an entry may have more jobs than the caller needs."""
     if not entry.jobs or entry.what == PUBLISHED:
         yield from reversed([*expand(queue, entry_id, entry)])
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -95,12 +94,10 @@ def result_text(end: JsonText) -> JsonText | None:
     return str(stored.result, "utf-8") if stored.state == "completed" else None
 
 
-@lru_cache(maxsize=1024)
 def started(name: str, index: int, count: int) -> Notice:
     return Notice("phase-started", _encode({"phase": name, "number": index + 1, "of": count}).decode())
 
 
-@lru_cache(maxsize=1024)
 def completed(name: str, index: int, count: int) -> Notice:
     return Notice("phase-completed", _encode({"phase": name, "number": index + 1, "of": count}).decode())
 

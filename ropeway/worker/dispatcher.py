@@ -318,7 +318,7 @@ class Dispatcher:
         return loaded, 0
 
     def _divides(self, feed: QueueFeed, outcomes: int, changes: int) -> bool:
-        """True if two trips side by side shall carry this load: it is not small, and most of what the worker holds.
+        """True if this load is worth two trips side by side: it is not small, and most of what the worker holds.
 
         Otherwise the rest is the other half already, and halves would be divided again and again.
         """

@@ -158,7 +158,7 @@ class OutcomeRules:
         )
 
     async def _delay(self, job: Job, options: StoredOptions, error: BaseException) -> Milliseconds | None:
-        """The delay before the next attempt; None if there shall be none."""
+        """The delay before the next attempt; None if there is no next one."""
         backoff = options.backoff
         if backoff is None:
             return 0
