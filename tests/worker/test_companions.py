@@ -81,7 +81,7 @@ async def test_a_shutdown_waits_for_what_a_companion_has_begun(queue: Queue):
 async def test_a_companion_that_hangs_is_ended_with_the_grace_and_its_job_waits_again(queue: Queue):
     gate = Gate()
     system = Queue(SYSTEM, store=queue.store)
-    async with accompanied(queue, nothing, system_queue(gate), grace=0.05):
+    async with accompanied(queue, nothing, system_queue(gate), grace=0.05, cancel_grace=0.05):
         hangs = await system.add("hangs")
         await gate.holds(1)
     seen = await hangs.refresh()

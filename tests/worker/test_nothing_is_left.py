@@ -147,7 +147,7 @@ async def test_nothing_is_left_of_a_worker_whose_delivery_hangs(queue: Queue):
         host = f"localhost:{silent.getsockname()[1]}"
         orders = Queue(queue.name, store=queue.store, webhook=Webhook(f"http://{host}", allow_hosts=[host]))
         at_first = await before(queue)
-        async with Worker(orders, lambda _: None, grace=0.1):
+        async with Worker(orders, lambda _: None, grace=0.1, cancel_grace=0.1):
             job = await orders.add("first")
             await job.result(timeout=PATIENCE)
             delivery = await orders.delivery(job.id)

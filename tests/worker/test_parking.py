@@ -36,6 +36,13 @@ TWO: Final = Pipeline([Phase("download", nothing), Phase("process", nothing)])
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that shuts down does not wait for a store that does not answer."""
+    monkeypatch.setattr("ropeway.worker.shutdown.SECOND_WAIT", 0)
+    monkeypatch.setattr("ropeway.worker.shutdown.FINAL_CALL_TIMEOUT", 0.05)
+
+
+@pytest.fixture
 def door(tampering: Tampering) -> Door:
     """In the way of the first write between two phases."""
     door = Door()
@@ -81,6 +88,7 @@ async def test_it_is_cancelled_although_the_store_does_not_answer(tampered_queue
         door.opened.set()
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_it_is_handed_back_when_the_worker_shuts_down(tampered_queue: Queue, door: Door):
     async with Worker(tampered_queue, TWO, grace=0):
         job = await tampered_queue.add("import")
@@ -91,6 +99,7 @@ async def test_it_is_handed_back_when_the_worker_shuts_down(tampered_queue: Queu
     assert (snapshot.state, snapshot.attempts_made) == ("waiting", 0)
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_the_end_of_a_phase_that_failed_before_is_kept_though_nobody_hears_that_it_is_stored(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -136,6 +145,7 @@ async def test_a_timeout_between_two_phases_fails_the_second_and_keeps_the_first
     assert [(phase.name, phase.state) for phase in phases] == [("download", "completed"), ("process", "failed")]
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("ended_by", ["a timeout", "a shutdown"])
 async def test_an_end_that_never_reached_the_store_is_announced_with_the_outcome(
     tampered_queue: Queue, tampering: Tampering, ended_by: str
