@@ -378,6 +378,8 @@ async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
         await gate.holds(2)
         tampering.before |= dict.fromkeys(verbs, door.pass_through)
         gate.opened.set()
+        # Otherwise nothing but the safety poll would claim there again.
+        await stuck.add("send")
         await entered(door.reached)
         for _ in range(5):
             assert await (await fine.add("send")).result(timeout=PATIENCE) == "done"
