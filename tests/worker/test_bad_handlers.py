@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
-import warnings
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Tampering
 from tests.patience import PATIENCE
 
+from .bad_functions import EXITS, ODD_ERRORS, exit_code_of, fork
 from .watching import Ear, entered, told
 
 
@@ -36,18 +35,6 @@ async def reason_of(queue: Queue, handler: Any, **options: Any) -> str:
             await job.result(timeout=PATIENCE)
         assert await (await queue.add("next")).result(timeout=PATIENCE) == "fine"
     return failed.value.reason
-
-
-EXITS: list[type[BaseException]] = [
-    SystemExit,
-    KeyboardInterrupt,
-    GeneratorExit,
-    asyncio.CancelledError,
-    StopIteration,
-    StopAsyncIteration,
-    BaseException,
-    MemoryError,
-]
 
 
 @pytest.mark.parametrize("kind", EXITS)
@@ -120,36 +107,12 @@ async def test_endless_recursion_fails_the_attempt_with_a_short_trace(queue: Que
     assert 0 < len(failure.trace) <= TRACE_LIMIT
 
 
-class Unprintable(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no text")
-
-    __repr__ = __str__
-
-
 class Unreadable(Exception):
     def __getattr__(self, name: str) -> Any:
         raise ValueError("no attributes")
 
 
-def _circle() -> Exception:
-    first, second = ValueError("first"), ValueError("second")
-    first.__cause__, second.__cause__ = second, first
-    return first
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (Unprintable(), "Unprintable"),
-        (ValueError("x" * 10_000_000), "xxx"),
-        (ValueError("\ud800\x00"), "ValueError: \\ud800\\x00"),
-        (_circle(), "ValueError: first"),
-        (ValueError(), "ValueError"),
-        (ExceptionGroup("several", [ValueError("a"), KeyError("b")]), "several"),
-    ],
-    ids=["unprintable", "huge", "surrogate", "circle", "empty", "group"],
-)
+@ODD_ERRORS
 async def test_the_reason_of_an_odd_error_is_kept_as_well_as_can_be(queue: Queue, error: Exception, told: str):
     async def handle(_: Job) -> None:
         raise error
@@ -404,22 +367,13 @@ async def test_what_the_worker_itself_found_has_no_trace(queue: Queue, caplog: p
 async def test_a_forked_child_that_comes_back_from_its_handler_ends_there(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ):
-    def fork() -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return os.fork()
-
-    async def exit_code(child: int) -> int:
-        _, status = await asyncio.wait_for(asyncio.to_thread(os.waitpid, child, 0), PATIENCE)
-        return os.waitstatus_to_exitcode(status)
-
     async def on_the_loop(_: Job) -> int:
         child = fork()
-        return await exit_code(child) if child else 0
+        return await exit_code_of(child) if child else 0
 
     def in_a_thread(_: SyncJob) -> int:
         child = fork()
-        return asyncio.run(exit_code(child)) if child else 0
+        return asyncio.run(exit_code_of(child)) if child else 0
 
     async with Worker(queue, {"loop": on_the_loop, "thread": in_a_thread}):
         for name in ("loop", "thread", "loop"):

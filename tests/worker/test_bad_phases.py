@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
-import warnings
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from ropeway.job.failure import REASON_LIMIT, TRACE_LIMIT
 from tests.client.tampering import Tampering
 from tests.patience import PATIENCE
 
-from .test_bad_handlers import EXITS, Unprintable, _circle
+from .bad_functions import EXITS, ODD_ERRORS, exit_code_of, fork
 from .watching import Ear, ThreadGate, entered, told
 
 
@@ -107,24 +105,15 @@ class TestErrors:
         [failure] = (await queue.history(job.id)).failures
         assert 0 < len(failure.trace) <= TRACE_LIMIT
 
-    @pytest.mark.parametrize(
-        ("error", "expected"),
-        [
-            (Unprintable(), "Unprintable"),
-            (ValueError("x" * 10_000_000), "xxx"),
-            (ValueError("\ud800\x00"), "ValueError: \\ud800\\x00"),
-            (_circle(), "ValueError: first"),
-        ],
-        ids=["unprintable", "huge", "surrogate", "circle"],
-    )
+    @ODD_ERRORS
     async def test_the_reason_of_an_odd_error_is_kept_as_well_as_can_be(
-        self, queue: Queue, error: Exception, expected: str
+        self, queue: Queue, error: Exception, told: str
     ):
         async def phase(job: Job, ctx: PhaseContext) -> None:
             raise error
 
         reason = await reason_of(queue, second(phase))
-        assert expected in reason
+        assert told in reason
         assert len(reason.encode()) <= REASON_LIMIT
 
 
@@ -293,22 +282,13 @@ class TestStrays:
 
 
 async def test_a_forked_child_that_comes_back_from_its_phase_ends_there(queue: Queue, caplog: pytest.LogCaptureFixture):
-    def fork() -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return os.fork()
-
-    async def exit_code(child: int) -> int:
-        _, status = await asyncio.wait_for(asyncio.to_thread(os.waitpid, child, 0), PATIENCE)
-        return os.waitstatus_to_exitcode(status)
-
     async def on_the_loop(job: Job, ctx: PhaseContext) -> int:
         child = fork()
-        return await exit_code(child) if child else 0
+        return await exit_code_of(child) if child else 0
 
     def in_a_thread(job: SyncJob, ctx: SyncPhaseContext) -> int:
         child = fork()
-        return asyncio.run(exit_code(child)) if child else 0
+        return asyncio.run(exit_code_of(child)) if child else 0
 
     async with Worker(queue, {"loop": second(on_the_loop), "thread": second(in_a_thread)}):
         for name in ("loop", "thread", "loop"):
@@ -320,17 +300,12 @@ async def test_a_forked_child_that_comes_back_from_its_phase_ends_there(queue: Q
 async def test_the_first_phase_may_fork_too(queue: Queue):
     """Before its start is stored: the child stores nothing."""
 
-    async def fork(job: Job, ctx: PhaseContext) -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if not child:
-            return 0
-        _, status = await asyncio.wait_for(asyncio.to_thread(os.waitpid, child, 0), PATIENCE)
-        return os.waitstatus_to_exitcode(status)
+    async def split(job: Job, ctx: PhaseContext) -> int:
+        child = fork()
+        return await exit_code_of(child) if child else 0
 
-    async with Worker(queue, {"import": Pipeline([Phase("fork", fork), Phase("rest", easy)])}):
+    async with Worker(queue, {"import": Pipeline([Phase("split", split), Phase("rest", easy)])}):
         job = await queue.add("import")
         assert await job.result(timeout=PATIENCE) == "fine"
-        assert (await told(queue, "phase-completed", job)).data["phase"] == "fork"
+        assert (await told(queue, "phase-completed", job)).data["phase"] == "split"
     assert (await job.refresh()).phases[0].result == 1
