@@ -91,6 +91,13 @@ def test_steps_are_shown_with_their_durations_and_results(ropeway: Ropeway, arra
     assert 'due_at="when woken"' in said
 
 
+def test_a_list_says_that_a_job_is_due_when_it_is_woken(ropeway: Ropeway, arrange: Arrange):
+    id = waiting_for_payment(arrange)
+    [line] = [line for line in ropeway("jobs", "list").out.splitlines() if line.startswith(id)]
+
+    assert line.endswith("  due when it is woken")
+
+
 def test_a_plain_job_has_neither(ropeway: Ropeway, arrange: Arrange):
     said = ropeway("jobs", "show", arrange.job("completed").id).out
 

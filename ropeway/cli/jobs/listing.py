@@ -8,6 +8,7 @@ import click
 
 from ...client.snapshot import Snapshot
 from ...client.workers import known_queues
+from ...job.instants import LAST_INSTANT, moment_of
 from ...job.states import FINAL, State
 from ...store.contract import Store
 from ...store.values import BATCH
@@ -131,7 +132,7 @@ def _about(job: Snapshot) -> str:
         case "completed":
             return "" if job.result is None else shown(job.result)
         case "delayed":
-            return f"due {age(job.due_at)}"
+            return "due when it is woken" if job.due_at == moment_of(LAST_INSTANT) else f"due {age(job.due_at)}"
         case "active":
             done = "" if job.progress is None else f" {shown(job.progress)}"
             return f"{job.worker or ''}{done}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ...job.events import PUBLISHED, Entry
+from ...job.instants import LAST_INSTANT
 from ...job.moves import MOVES
 from ...job.states import FINAL
 from ..text import as_json
@@ -58,7 +59,8 @@ def note(entry: Entry, details: dict[str, Any]) -> str:
     if (write := _NOTES.get(entry.what)) is not None:
         return write(details)
     if entry.to == "delayed" and "due_at" in details:
-        return f"for {seconds(max(0, details['due_at'] - entry.at) / 1000)}"
+        due = details["due_at"]
+        return "until it is woken" if due == LAST_INSTANT else f"for {seconds(max(0, due - entry.at) / 1000)}"
     return str(details.get("reason", ""))
 
 

@@ -22,7 +22,7 @@ from ropeway.cli.live.pictures import pictures
 from ropeway.cli.live.watching import EVENTS
 from ropeway.errors import StoreUnavailable
 from ropeway.job.events import Entry
-from ropeway.job.instants import Instant
+from ropeway.job.instants import LAST_INSTANT, Instant
 from ropeway.store.contract import Store
 from ropeway.store.values import Record, ScheduleWrite
 from ropeway.testing.arrange import add
@@ -398,6 +398,7 @@ def test_what_applications_publish_is_told_by_its_own_name():
         (Entry("phase-started", 5, None, [("a", None)], {"phase": "process", "number": 2, "of": 3}), "process, 2 of 3"),
         (Entry("signalled", 5, None, [("a", {"name": "payment"})]), "payment"),
         (Entry("postpone", 5, "delayed", [("a", {"due_at": 259_200_005})]), "for 3d00h"),
+        (Entry("postpone", 5, "delayed", [("a", {"due_at": LAST_INSTANT})]), "until it is woken"),
     ],
 )
 def test_what_durable_handlers_announce_is_told(entry: Entry, note: str):
