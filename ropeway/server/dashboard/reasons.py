@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ...client.snapshot import Snapshot
 from ...client.workers import WorkerInfo
 from ...job.instants import Instant, instant_of
+from ...job.steps import Wait
 from ...showing import plural
-from ...store.values import Children, Counts, Settings
+from ...store.values import Children, Counts, FailedAttempt, Settings
 from .formats import duration
 
 
@@ -18,11 +19,12 @@ def reasons(
     counts: Counts,
     workers: Sequence[WorkerInfo],
     children: Children | None,
+    failures: Sequence[FailedAttempt],
     now: Instant,
 ) -> list[str]:
     """Sentences; none for a job that runs or has ended. `workers` are those of its queue."""
     if job.state == "delayed":
-        return _of_delayed(job, now)
+        return _of_delayed(job, failures, now)
     if job.state == "waiting-children" and children is not None:
         left = children.counts.get("pending", 0)
         return [f"It waits for {'1 child' if left == 1 else f'{left:,} children'} to end."]
@@ -53,16 +55,30 @@ def _of_workers(job: Snapshot, workers: Sequence[WorkerInfo]) -> Iterator[str]:
         yield "All slots of the workers that take it are in use."
 
 
-def _of_delayed(job: Snapshot, now: Instant) -> list[str]:
+def _of_delayed(job: Snapshot, failures: Sequence[FailedAttempt], now: Instant) -> list[str]:
     found = []
     if job.waits_for is not None:
-        found.append(f"It waits for the signal {job.waits_for.signal!r}.")
+        found.append(_of_wait(job.waits_for, now))
     if job.due_at is not None:
         left = instant_of(job.due_at) - now
-        if job.attempts_made and job.reason:
+        if _has_just_failed(job, failures):
             found.append(f"Attempt {job.attempts_made} failed; the next one comes after a pause.")
         if left > 0 and job.waits_for is None:
             found.append(f"It is due in {duration(left)}.")
         elif left <= 0:
             found.append("It is due now: a worker of the queue makes it wait within seconds.")
     return found
+
+
+def _of_wait(wait: Wait, now: Instant) -> str:
+    left = None if wait.until is None else instant_of(wait.until) - now
+    return (
+        f"It waits for the signal {wait.signal!r}{'' if left is None else f', for {duration(max(0, left))} at most'}."
+    )
+
+
+def _has_just_failed(job: Snapshot, failures: Sequence[FailedAttempt]) -> bool:
+    """False if the job was started again since it failed last: then it sleeps, or was postponed."""
+    if not failures or job.started_at is None:
+        return False
+    return failures[-1].started_at == instant_of(job.started_at)

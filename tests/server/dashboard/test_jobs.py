@@ -288,6 +288,36 @@ async def test_a_job_that_waits_for_a_signal_alone_is_due_when_it_is_woken(store
     assert "<dt>Due</dt><dd>when it is woken</dd>" in (await pages.get(f"/queues/orders/jobs/{job.id}")).text
 
 
+async def test_a_job_that_waits_for_a_signal_says_for_how_long(store, pages):
+    async def approve(job):
+        await job.wait_for("approval", timeout="3 days")
+
+    queue = Queue("orders", store=store)
+    async with Worker(queue, {"approve": approve}):
+        job = await queue.add("approve")
+        await until(lambda: is_delayed(job))
+    page = (await pages.get(f"/queues/orders/jobs/{job.id}")).text
+    assert "It waits for the signal &#39;approval&#39;, for 2 d 23 h at most." in page
+
+
+async def test_a_pause_after_a_failure_is_told_from_a_sleep_in_a_later_attempt(store, pages):
+    async def work(job):
+        if job.attempt == 1:
+            raise ConnectionError
+        await job.sleep("1 day")
+
+    queue = Queue("orders", store=store)
+    asleep, paused = await queue.add_many(
+        [("work", None, {"attempts": 2, "backoff": pause}) for pause in (0, "1 hour")]
+    )
+    async with Worker(queue, {"work": work}):
+        await until(lambda: is_delayed(asleep))
+        await until(lambda: is_delayed(paused))
+    reason = "Attempt 1 failed; the next one comes after a pause."
+    assert reason in (await pages.get(f"/queues/orders/jobs/{paused.id}")).text
+    assert reason not in (await pages.get(f"/queues/orders/jobs/{asleep.id}")).text
+
+
 async def is_delayed(job):
     return await job.state() == "delayed"
 

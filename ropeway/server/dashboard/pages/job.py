@@ -74,7 +74,7 @@ async def show_job(visit: Visit) -> Response:
         children=children,
         family=family,
         delivery=await _delivery(visit, job),
-        reasons=reasons(found, summary.settings, summary.counts, workers, children, now),
+        reasons=reasons(found, summary.settings, summary.counts, workers, children, history.failures, now),
         data=data,
         may_copy=redact is None,
         python=as_python(found, data, visit.store.url),
