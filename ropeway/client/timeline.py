@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby, zip_longest
 from typing import Any, Final, NamedTuple
 
 from ..job.events import expand
@@ -21,6 +22,33 @@ class TimelineEntry(NamedTuple):
     name: str
     """The name of an event, or `attempt failed` if its event is no longer kept."""
     data: dict[str, Any]
+
+
+class TimelineLine(NamedTuple):
+    """Entries that are shown as one."""
+
+    at: Instant
+    names: list[str]
+    data: dict[str, Any]
+    """Without what the job itself says already."""
+
+
+def timeline_lines(entries: list[TimelineEntry], job: Snapshot) -> list[TimelineLine]:
+    """One line for what happened at once, and of reports of progress in a row the last."""
+    told = [
+        entry
+        for entry, following in zip_longest(entries, entries[1:])
+        if entry.name != "progress" or following is None or following.name != "progress"
+    ]
+    known = {"name": job.name, "result": job.result}
+    return [
+        TimelineLine(
+            at,
+            [entry.name for entry in together],
+            {key: value for key, value in data.items() if key not in known or known[key] != value},
+        )
+        for (at, data), together in groupby(told, lambda entry: (entry.at, entry.data))
+    ]
 
 
 async def timeline_of(queue: Queue, job: Snapshot, history: History, *, most: int | None = None) -> list[TimelineEntry]:

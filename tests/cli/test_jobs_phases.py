@@ -68,6 +68,25 @@ def test_phases_are_shown_as_a_timeline_with_durations(ropeway: Ropeway, failed:
     assert "pending    upload" in said
 
 
+def test_of_reports_of_progress_in_a_row_the_timeline_has_the_last(ropeway: Ropeway, arrange: Arrange):
+    async def count(job: Job) -> None:
+        for part in (10, 20, 30):
+            await job.progress(part)
+
+    async def run(queue: Queue) -> str:
+        async with Worker(queue, count):
+            job = await queue.add("count")
+            await job.result(timeout=PATIENCE)
+        return job.id
+
+    id: str = arrange.on_queue(run)
+    shown = ropeway("jobs", "show", id)
+    document = ropeway("jobs", "show", id, "--json").json
+
+    assert [line.split()[-1] for line in shown.out.splitlines() if "progress=" in line] == ["progress=30"]
+    assert [entry["name"] for entry in document["timeline"]].count("progress") == 3
+
+
 def test_as_json_they_are_part_of_the_job(ropeway: Ropeway, failed: str):
     phases = ropeway("jobs", "show", failed, "--json").json["job"]["phases"]
 

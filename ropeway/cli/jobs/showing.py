@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
 import click
 
 from ...client.queue import Queue
 from ...client.snapshot import Snapshot
-from ...client.timeline import TimelineEntry, timeline_of
+from ...client.timeline import TimelineEntry, TimelineLine, timeline_lines, timeline_of
 from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
@@ -76,7 +75,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     now = moment_of(await store.clock())
     for line in (*phase_lines(snapshot, now), *step_lines(snapshot, now), *attempt_lines(history)):
         click.echo(line)
-    _show_timeline(timeline, snapshot)
+    _show_timeline(timeline_lines(timeline, snapshot))
     _show_log(history.log[-_LOG_LINES:], history)
     if history.failures and history.failures[-1].trace:
         last = history.failures[-1]
@@ -148,24 +147,13 @@ def _parents(job: Snapshot) -> str:
     return f"{first} and {len(job.parents) - _PARENTS:,} more" if len(job.parents) > _PARENTS else first
 
 
-def _show_timeline(entries: list[TimelineEntry], job: Snapshot) -> None:
-    """One line for what happened at once: a job that is added and then waits has two events with the same details."""
-    lines = [
-        (at, [entry.name for entry in together], _unknown(data, job))
-        for (at, data), together in groupby(entries, lambda entry: (entry.at, entry.data))
-    ]
-    width = max(len(", ".join(names)) for _, names, _ in lines)
+def _show_timeline(lines: list[TimelineLine]) -> None:
+    width = max(len(", ".join(line.names)) for line in lines)
     click.echo("\nTimeline")
     for at, names, data in lines:
         styled = ", ".join(click.style(name, fg=STATE_COLOURS.get(name)) for name in names)
         padding = " " * (width - len(", ".join(names)))
         click.echo(f"  {instant_time(at)}  {styled}{padding}  {event_details(names[0], data)}".rstrip())
-
-
-def _unknown(details: dict[str, Any], job: Snapshot) -> dict[str, Any]:
-    """Details of an event that are not shown above the timeline already."""
-    known = {"name": job.name, "result": job.result}
-    return {key: value for key, value in details.items() if key not in known or known[key] != value}
 
 
 def _show_log(lines: list[LogLine], history: History) -> None:

@@ -11,6 +11,7 @@ from ... import __version__
 from ...job.states import FINAL, OPEN, STATES
 from ...showing import plural
 from . import formats
+from .event_details import event_details
 from .graphs import short_id
 from .redacting import Redact, redacted
 
@@ -47,6 +48,7 @@ class Renderer:
         self._environment.globals.update(
             plural=plural,
             short_id=short_id,
+            event_details=event_details,
             redacted=lambda kind, value: redacted(redact, kind, value),
             query=lambda **given: urlencode({name: value for name, value in given.items() if value not in (None, "")}),
             version=__version__,

@@ -318,6 +318,31 @@ async def test_a_pause_after_a_failure_is_told_from_a_sleep_in_a_later_attempt(s
     assert reason not in (await pages.get(f"/queues/orders/jobs/{asleep.id}")).text
 
 
+async def test_the_timeline_has_a_line_for_what_happened_at_once(store, pages):
+    queue = Queue("orders", store=store)
+
+    async def count(job):
+        for part in (10, 20, 30):
+            await job.progress(part)
+        raise Unrecoverable("no luck")
+
+    async with Worker(queue, {"count": count}):
+        job = await queue.add("count")
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+    page = (await pages.get(f"/queues/orders/jobs/{job.id}")).text
+
+    timeline = page[page.index('id="timeline"') :]
+    assert re.findall("<strong>(.*?)</strong>", timeline) == [
+        "added, waiting",
+        "active",
+        "progress",
+        "failed, retries-exhausted",
+    ]
+    assert "30 %" in timeline
+    assert "20 %" not in timeline
+
+
 async def is_delayed(job):
     return await job.state() == "delayed"
 

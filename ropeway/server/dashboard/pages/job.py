@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from ....client.flow_tree import URGENT_FIRST, FlowNode, node_of, read_tree
 from ....client.found import FoundJob
 from ....client.snapshot import Snapshot
-from ....client.timeline import TimelineEntry, timeline_of
+from ....client.timeline import timeline_lines, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
 from ....job.instants import LAST_INSTANT, moment_of
@@ -31,8 +30,8 @@ RELATIVES: Final = 8
 """Parents, and children, that are drawn."""
 MOST_EVENTS: Final = 12_000
 """Events of a queue in which those of a job are looked for; beyond, its record alone tells what happened."""
-MOST_ENTRIES: Final = 500
-"""Entries of the timeline that are shown, the newest."""
+MOST_LINES: Final = 500
+"""Lines of the timeline that are shown, the newest."""
 
 
 async def _job(visit: Visit) -> FoundJob:
@@ -49,7 +48,7 @@ async def show_job(visit: Visit) -> Response:
     history = await queue.history(job.id)
     before = visit.arg("before")
     logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
-    timeline = _shortened(await timeline_of(queue, found, history, most=MOST_EVENTS))
+    timeline = timeline_lines(await timeline_of(queue, found, history, most=MOST_EVENTS), found)
     children = await queue.children(job.id, limit=CHILDREN) if found.children else None
     family = await _family(visit, job) if found.children or found.parents else None
     summary = await summaries.of(queue)
@@ -69,8 +68,8 @@ async def show_job(visit: Visit) -> Response:
         failures=history.failures,
         lines=[*reversed(logs.lines)],
         older=logs.next,
-        timeline=timeline[-MOST_ENTRIES:],
-        hidden=max(0, len(timeline) - MOST_ENTRIES),
+        timeline=timeline[-MOST_LINES:],
+        hidden=max(0, len(timeline) - MOST_LINES),
         children=children,
         family=family,
         delivery=await _delivery(visit, job),
@@ -116,15 +115,6 @@ async def _family(visit: Visit, job: FoundJob) -> Graph:
         [found] = await store.get(parent.queue, [parent.id])
         parents.append(node_of(found) if found else FlowNode(parent.queue, parent.id, None, "pending"))
     return family_graph(tree, parents, visit.principal.reaches)
-
-
-def _shortened(timeline: list[TimelineEntry]) -> list[TimelineEntry]:
-    """Of reports of progress in a row the last one."""
-    return [
-        entry
-        for entry, following in zip_longest(timeline, timeline[1:])
-        if entry.name != "progress" or following is None or following.name != "progress"
-    ]
 
 
 def _base(visit: Visit) -> str:
