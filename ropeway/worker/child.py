@@ -17,13 +17,14 @@ from contextlib import suppress
 from datetime import datetime
 from functools import reduce
 from queue import SimpleQueue
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, overload
 
 import msgspec
 from msgspec.structs import replace
 
 from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
+from ..client.new_jobs import Call
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
 from ..errors import JobFinished, Postponed, RopewayError, SignalTimeout
@@ -181,7 +182,11 @@ class ProcessJob(StepsInPlace, RunningJob):
             self._give_back(Postponed(waited.postponed, awaits=waited.awaits))
         return waited.data
 
-    def gather(self, *calls: FlowRequest) -> list[Any]:
+    @overload
+    def gather(self, *calls: Call[T]) -> list[T]: ...
+    @overload
+    def gather(self, *calls: FlowRequest) -> list[Any]: ...
+    def gather(self, *calls: Any) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
         self._refuse_after_giving_back()
         results = self._ask(Gather(self.token, describe(checked_calls(calls), self._size_limit)))

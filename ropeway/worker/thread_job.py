@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, ClassVar, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, TypeVar, cast, overload
 
 from ..client.flows import FlowRequest
+from ..client.new_jobs import Call
 from ..client.running import RunIn, RunningJob
 from ..client.sync_flows import SyncFlowHandle
 from ..errors import JobFinished
@@ -163,7 +164,11 @@ class SyncJob(StepsInPlace, RunningJob):
         """Waits for a signal, and answers its data; gives the slot back meanwhile."""
         return self._wait(lambda: self._job.wait_for(name, timeout=timeout))
 
-    def gather(self, *calls: FlowRequest) -> list[Any]:
+    @overload
+    def gather(self, *calls: Call[T]) -> list[T]: ...
+    @overload
+    def gather(self, *calls: FlowRequest) -> list[Any]: ...
+    def gather(self, *calls: Any) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
         return self._wait(lambda: self._job.gather(*calls))
 

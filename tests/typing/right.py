@@ -425,4 +425,11 @@ def with_blocking_steps(job: SyncJob) -> None:
     assert_type(job.step("receipt", Receipt, 1), Receipt)
     job.sleep(5, name="nap")
     job.sleep(datetime.now(UTC), name="nap")
+    assert_type(job.gather(resize.call("a.jpg"), resize.call("b.jpg")), list[str])
+    assert_type(job.gather(Flow("resize")), list[Any])
+
+
+def with_steps_in_a_process(job: ProcessJob) -> None:
+    assert_type(job.step("row", a_row, 1, attempts=3), Receipt)
+    assert_type(job.gather(resize.call("a.jpg"), resize.call("b.jpg")), list[str])
     assert_type(job.gather(Flow("resize")), list[Any])
