@@ -9,6 +9,7 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
+from ...job.events import EVENT_NAMES
 from ..cells import cut
 from ..ids import short_id
 from .figures import heights
@@ -29,6 +30,7 @@ from .texts import number, one_line, percent, rate, seconds, short_worker, time_
 SHORTEST_BAR: Final = 6
 LATE: Final = 2.0
 """Seconds after which a run is late: a worker sees it at once, and this view at the next look."""
+_LONGEST_NAME: Final = max(map(len, EVENT_NAMES))
 EVENT_STYLES: Final = {
     "added": "blue",
     "active": "cyan",
@@ -157,11 +159,14 @@ def events(happened: Sequence[HappenedEvent], width: int, glyphs: Glyphs) -> lis
     if not happened:
         return [Text("Nothing has happened since this view began.", "dim")]
     lines = []
+    # Names that applications give may be of any length; in a narrow panel what happened to which job matters more.
+    longest = max(len(each.event) for each in happened) if width >= 60 else 0
+    column = max(9, min(longest, _LONGEST_NAME))
     for each in reversed(happened):
         style = EVENT_STYLES.get(each.event, "")
         subject = " ".join(filter(None, [", ".join(each.names), f"×{each.count:,}" if each.count > 1 else ""]))
         rest = ": ".join(filter(None, [subject or each.id or each.queue, each.note]))
-        lines.append(_sentence(each.at, f"{each.event:<9}", style, rest, "", width, glyphs))
+        lines.append(_sentence(each.at, f"{each.event:<{column}}", style, rest, "", width, glyphs))
     return lines
 
 

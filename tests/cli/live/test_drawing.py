@@ -171,6 +171,15 @@ def test_newest_come_first():
     assert order == sorted(order)
 
 
+def test_what_happened_stands_in_one_column_behind_names_of_any_length():
+    told = ("phase-completed", "active", "x" * 40, "retries-exhausted")
+    lines = lines_of(picture(events=tuple(event(name, names=("ship",)) for name in told)), 80, 40)
+    places = [line.index("  ship") for line in lines if "  ship" in line and "xxx" not in line]
+
+    assert len(places) == 3
+    assert len(set(places)) == 1
+
+
 @pytest.mark.parametrize(
     ("encoding", "glyphs"), [("utf-8", UNICODE), ("UTF8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII)]
 )
