@@ -42,7 +42,7 @@ class StepsInPlace(ABC):
     def _write_step(self, mark: Mark) -> None: ...
 
     @abstractmethod
-    def _try_again(self, error: Exception, pause: float | None) -> bool: ...
+    def _try_again(self, what: str, error: Exception, pause: float | None) -> bool: ...
 
     def step(
         self,
@@ -95,7 +95,7 @@ class StepsInPlace(ABC):
                 refuse_late(began, limit, what)
             except Exception as error:
                 failed += 1
-                if not self._try_again(error, tries.pause_after(failed)):
+                if not self._try_again(what, error, tries.pause_after(failed)):
                     raise
             else:
                 return result

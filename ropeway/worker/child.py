@@ -155,10 +155,10 @@ class ProcessJob(StepsInPlace, RunningJob):
         self._ask(Update(self.token, marks=(mark,)))
         self._marks.values[mark.name] = mark.value
 
-    def _try_again(self, error: Exception, pause: float | None) -> bool:
+    def _try_again(self, what: str, error: Exception, pause: float | None) -> bool:
         if pause is None or isinstance(error, NOT_TRIED_AGAIN) or not may_retry(error, self):
             return False
-        return bool(self._ask(MayTryAgain(self.token, failure_of(error), pause)))
+        return bool(self._ask(MayTryAgain(self.token, what, failure_of(error), pause)))
 
     def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
         """Gives the slot back for a time, or until an instant; the handler begins again afterwards."""

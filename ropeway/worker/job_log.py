@@ -1,18 +1,20 @@
-"""Log lines about single jobs: one for each attempt that ended."""
+"""Log lines about single jobs: one for each attempt that ended, and for each failed try of a step or a phase."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..job.codec import Json, encode
-from ..job.failure import Failure
+from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
 from ..logger import log
-from .job import Job
 from .timing import in_words
+
+if TYPE_CHECKING:
+    from .job import Job
 
 MOST_A_SECOND: Final = 100
 """Lines about completed jobs. Further ones are summed up in one line per second, except at debug level."""
@@ -70,8 +72,8 @@ class JobLog:
         _tell(logging.WARNING, job, "failed", what, f"{failure.reason}{trace}")
 
     def retried(self, job: Job, failure: Failure, delay: Milliseconds) -> None:
-        when = f"in {in_words(delay / 1000)}" if delay else "at once"
-        _tell(logging.INFO, job, "retrying", f"failed{_time(job, 'after')} and is retried {when}", failure.reason)
+        what = f"failed{_time(job, 'after')} and is retried {_when(delay / 1000)}"
+        _tell(logging.INFO, job, "retrying", what, failure.reason)
 
     def handed_back(self, job: Job) -> None:
         _tell(logging.INFO, job, "waiting", f"was handed back{_time(job, 'after')} and waits again")
@@ -87,6 +89,13 @@ class JobLog:
             _tell(logging.INFO, job, "progress", f"is at {_progress(value)} after {in_words(job.timing.so_far)}")
 
 
+def log_next_try(job: Job, what: str, error: BaseException, pause: float) -> None:
+    """Logs that a step or a phase failed, and is tried again within this attempt: nothing else tells of it."""
+    if log.isEnabledFor(logging.INFO):
+        said = f"failed at {what}, which is tried again {_when(pause)}"
+        _tell(logging.INFO, job, "try-failed", said, failure_of(error).reason)
+
+
 def _tell(level: int, job: Job, event: str, what: str, why: str = "") -> None:
     if not log.isEnabledFor(level):
         return
@@ -95,6 +104,10 @@ def _tell(level: int, job: Job, event: str, what: str, why: str = "") -> None:
         facts["seconds"] = round(job.timing.took, 6)
     message = f"{job.name} {what} ({job.queue.name} {job.id})"
     log.log(level, "%s", f"{message}: {why}" if why else message, extra={"facts": facts})
+
+
+def _when(pause: float) -> str:
+    return f"in {in_words(pause)}" if pause else "at once"
 
 
 def _time(job: Job, preposition: str) -> str:

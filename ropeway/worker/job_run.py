@@ -12,6 +12,7 @@ from ..job.marks import Mark, Marking
 from ..store.values import HELD, Answer, JobUpdate
 from .attempt_marks import AttemptMarks
 from .handler_calls import HandlerCalls
+from .job_log import log_next_try
 from .service import until_answered
 from .trying import NOT_TRIED_AGAIN
 
@@ -176,16 +177,17 @@ class JobRun:
         job, written = self._job, Marking((mark,))
         job.marking = written if job.marking is None else job.marking.then(written)
 
-    async def try_again(self, error: BaseException, pause: float | None) -> bool:
+    async def try_again(self, what: str, error: BaseException, pause: float | None) -> bool:
         """Whether a step or a phase may be tried again in this attempt, after the error; if so, answered after a pause.
 
-        `pause` is in seconds; None means that no tries are left.
+        `what` names it for the log. `pause` is in seconds; None means that no tries are left.
         """
         job = self._job
         if pause is None or job.discarded or job.cancelled or isinstance(error, NOT_TRIED_AGAIN):
             return False
         if not self._may_retry(error):
             return False
+        log_next_try(job, what, error, pause)
         if pause:
             await self._pause(pause)
         return not job.cancelled

@@ -253,7 +253,7 @@ class PipelineRun(Parkable):
                 context.is_over = True
                 await self._run.end_of_steps()
                 failed += 1
-                if not await self._run.try_again(error, tries.pause_after(failed)):
+                if not await self._run.try_again(f"phase {phase.name!r}", error, tries.pause_after(failed)):
                     raise
                 self._run.begin_phase(phase.name)
                 context = PhaseContext(self.job, phase, self._results, self._marks)

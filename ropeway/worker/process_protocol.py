@@ -102,6 +102,7 @@ class MayTryAgain(msgspec.Struct, tag="try", frozen=True):
     """From the process: whether a step that failed may be tried again. The answer comes after the pause."""
 
     token: str
+    what: str
     failure: Failure
     pause: float
     """Seconds."""

@@ -301,8 +301,8 @@ async def _reply(job: Job, request: Request, context: PhaseContext | None) -> Re
                 assert context is not None, "only phases report it"
                 await context.progress(percent)
                 return Reply()
-            case MayTryAgain(failure=failure, pause=pause):
-                answer = await job.run.try_again(HandlerFailed(failure), pause)
+            case MayTryAgain(what=what, failure=failure, pause=pause):
+                answer = await job.run.try_again(what, HandlerFailed(failure), pause)
             case Sleep() | WaitFor() | Gather():
                 answer = await _durable(job, request)
             case ReadFamily():

@@ -59,5 +59,5 @@ class StepCall(NamedTuple):
                 return await self.run()
             except Exception as error:
                 failed += 1
-                if not await try_again(error, tries.pause_after(failed)):
+                if not await try_again(self.what, error, tries.pause_after(failed)):
                     raise

@@ -132,9 +132,9 @@ class SyncJob(StepsInPlace, RunningJob):
     def _write_step(self, mark: Mark) -> None:
         self._wait(lambda: self._job.run.write_marks(mark))
 
-    def _try_again(self, error: Exception, pause: float | None) -> bool:
+    def _try_again(self, what: str, error: Exception, pause: float | None) -> bool:
         # On the loop, where `classify` is called for all other errors.
-        return not self.cancelled and self._wait(lambda: self._job.run.try_again(error, pause))
+        return not self.cancelled and self._wait(lambda: self._job.run.try_again(what, error, pause))
 
     def step(
         self,

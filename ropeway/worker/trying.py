@@ -18,8 +18,8 @@ NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed, SignalT
 """The job is given back or lost, or another try would end in the same way."""
 Watch: TypeAlias = Callable[[float, str], "asyncio.TimerHandle | None"]
 """Gives the job up if work is still running some time after this many seconds; its end cancels that."""
-TryAgain: TypeAlias = Callable[[Exception, float | None], Awaitable[bool]]
-"""Waits for so many seconds after an error, and answers whether there may be another try. None allows no other."""
+TryAgain: TypeAlias = Callable[[str, Exception, float | None], Awaitable[bool]]
+"""Waits for so many seconds after an error, and answers whether what it names may be tried again; never after None."""
 
 
 class Tries(NamedTuple):

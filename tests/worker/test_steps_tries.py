@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ropeway import Backoff, Job, JobFailed, Queue, SignalTimeout, SyncJob, Worker, in_process
+from ropeway import (
+    Backoff,
+    Job,
+    JobFailed,
+    Phase,
+    PhaseContext,
+    Pipeline,
+    Queue,
+    SignalTimeout,
+    SyncJob,
+    Worker,
+    in_process,
+)
 from tests.client.fixtures import MakeQueue
 from tests.patience import PATIENCE
 from tests.scenarios.harness import until
@@ -221,3 +234,52 @@ class TestStepsThatDoNotStop:
             thread_opened.set()
 
         assert (await job.refresh()).steps == ()
+
+
+async def fail_twice(job: Job) -> None:
+    await job.step("fails", Failing().on_loop, attempts=2, backoff=0.001)
+
+
+def fail_twice_in_a_thread(job: SyncJob) -> None:
+    job.step("fails", Failing().blocking, attempts=2, backoff=0.001)
+
+
+async def fail_phase(job: Job, ctx: PhaseContext) -> None:
+    await Failing().on_loop()
+
+
+@pytest.mark.parametrize(
+    ("handler", "what"),
+    [
+        (fail_twice, "step 'fails'"),
+        (fail_twice_in_a_thread, "step 'fails'"),
+        (Pipeline([Phase("upload", fail_phase, attempts=2, backoff=0.001)]), "phase 'upload'"),
+    ],
+    ids=["loop", "thread", "phase"],
+)
+async def test_the_log_says_what_is_tried_again_and_why(
+    queue: Queue, handler: Any, what: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "ropeway")
+    async with Worker(queue, {"work": handler}):
+        job = await queue.add("work")
+        with pytest.raises(JobFailed, match="broken"):
+            await job.result(timeout=PATIENCE)
+
+    told = [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
+    tail = f"(letters {job.id}): RuntimeError: broken"
+    assert told == [f"work failed at {what}, which is tried again in 1 ms {tail}"]
+
+
+async def test_the_log_says_what_is_tried_again_in_a_process(
+    queue: Queue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "ropeway")
+    async with Worker(queue, in_process(step_handlers.try_a_step)):
+        job = await queue.add("work", [str(tmp_path / "notes"), "broken"])
+        with pytest.raises(JobFailed, match="broken"):
+            await job.result(timeout=PATIENCE)
+
+    told = [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
+    assert len(told) == 2
+    assert all("which is tried again at once" in line and line.endswith("broken") for line in told)
