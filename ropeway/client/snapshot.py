@@ -85,6 +85,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return fields
 
 
+def attempts_of(job: Snapshot) -> int:
+    """The number of its attempts so far: those that failed, and the current or successful one."""
+    return job.attempts_made + (job.state in ("active", "completed"))
+
+
 def _extras(record: JobRecord) -> dict[str, Any]:
     extras = record.extras
     if extras is None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from ...client.snapshot import Snapshot
+from ...client.snapshot import Snapshot, attempts_of
 from ...client.workers import known_queues
 from ...job.instants import LAST_INSTANT, moment_of
 from ...job.states import FINAL, State
@@ -110,18 +110,13 @@ def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
             *([job.queue] if with_queue else []),
             job.name,
             *([job.state] if with_state else []),
-            f"{_tries(job)}/{job.attempts}",
+            f"{attempts_of(job)}/{job.attempts}",
             age(job.created_at),
             _about(job),
         ]
         for job in jobs
     ]
     show_table(columns, rows)
-
-
-def _tries(job: Snapshot) -> int:
-    """The number of attempts: the failed ones, and the current or successful one."""
-    return job.attempts_made + (job.state in ("active", "completed"))
 
 
 def _about(job: Snapshot) -> str:

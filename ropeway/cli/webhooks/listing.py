@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from ...client.queue import Queue
-from ...client.snapshot import Snapshot
+from ...client.snapshot import Snapshot, attempts_of
 from ...job.states import STATES, State
 from ...job.webhooks import DELIVERIES
 from ...store.contract import Store
@@ -80,7 +80,7 @@ def _row(delivery: Snapshot) -> list[str]:
         delivery.id,
         delivery.name,
         delivery.state,
-        f"{delivery.attempts_made + (delivery.state in ('active', 'completed'))}/{delivery.attempts}",
+        f"{attempts_of(delivery)}/{delivery.attempts}",
         age(delivery.created_at),
         Wrapped(_about(delivery)),
     ]

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ... import __version__
+from ...client.snapshot import attempts_of
 from ...job.states import FINAL, OPEN, STATES
 from ...showing import plural
 from . import formats
@@ -43,6 +44,7 @@ class Renderer:
         )
         filters = (formats.number, formats.duration, formats.exact, formats.iso, formats.short, formats.pretty)
         self._environment.filters.update({each.__name__: each for each in filters})
+        self._environment.filters["attempts"] = attempts_of
         self._environment.filters["compact"] = formats.compact
         self._environment.filters["segment"] = lambda text: quote(str(text), safe="")
         self._environment.globals.update(

@@ -187,6 +187,14 @@ async def test_one_job_is_shown_and_moved(store, pages):
     assert (await pages.get(path)).status_code == 404
 
 
+async def test_the_attempt_that_succeeded_counts(store, pages):
+    _, ids = await fill(store)
+    path = f"/queues/mail/jobs/{ids['completed']}"
+
+    assert "<dt>Attempts</dt><dd>1 of 1</dd>" in (await pages.get(path)).text
+    assert 'data-label="Attempts">1 of 1</td>' in (await pages.get("/jobs?state=completed")).text
+
+
 async def test_a_finished_job_runs_again_from_a_phase_that_is_chosen(store, pages, visit, make_token):
     queue, calls = Queue("imports", store=store), []
 
