@@ -153,7 +153,7 @@ class Quarantine(Service):
             self._release()
 
     async def _isolate(self, job: Job) -> None:
-        log.info("%r stalled before and may not again: it is run alone", job)
+        log.info("%r stalled before, and fails if it does so again: it is run alone", job)
         patience = self._patience(job)
         if not await self._within(patience, lambda: job.ended or self._acquire(job)):
             log.warning("%r could not be run alone within %.0f s: it is run beside others", job, patience)
