@@ -34,13 +34,14 @@ class JobRun:
     It is made when it is first needed: most jobs have none.
     """
 
-    __slots__ = ("_calls", "_job", "_marks", "_pauses", "first_start", "phase", "unconfirmed")
+    __slots__ = ("_calls", "_job", "_marks", "_pauses", "_tries_are_over", "first_start", "phase", "unconfirmed")
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._marks: AttemptMarks | None = None
         self._calls: HandlerCalls | None = None
         self._pauses: tuple[asyncio.Task[None], ...] = ()
+        self._tries_are_over = False
         self.phase: str | None = None
         """The phase of its pipeline that runs now."""
         self.first_start: FirstStart | None = None
@@ -82,6 +83,7 @@ class JobRun:
         """Begins a phase, or tries it again: calls that were made before are no longer its own."""
         self.phase = name
         self._calls = None
+        self._tries_are_over = False
         self.marks.begin_phase(name)
 
     def refuse_after_giving_back(self) -> None:
@@ -183,14 +185,14 @@ class JobRun:
         `what` names it for the log. `pause` is in seconds; None means that no tries are left.
         """
         job = self._job
-        if pause is None or job.discarded or job.cancelled or isinstance(error, NOT_TRIED_AGAIN):
+        if pause is None or job.discarded or isinstance(error, NOT_TRIED_AGAIN):
             return False
-        if not self._may_retry(error):
+        if job.cancelled or self._tries_are_over or not self._may_retry(error):
             return False
         log_next_try(job, what, error, pause)
         if pause:
             await self._pause(pause)
-        return not job.cancelled
+        return not (job.cancelled or self._tries_are_over)
 
     async def _pause(self, seconds: float) -> None:
         pause = asyncio.create_task(asyncio.sleep(seconds))
@@ -201,8 +203,9 @@ class JobRun:
             pause.cancel()
             self._pauses = tuple(other for other in self._pauses if other is not pause)
 
-    def end_pauses(self) -> None:
-        """Ends pauses before other tries: nothing cancels a handler in a thread."""
+    def end_tries(self) -> None:
+        """Lets no step be tried again, and ends the pauses before that: nothing cancels a handler in a thread."""
+        self._tries_are_over = True
         for pause in self._pauses:
             pause.cancel()
 

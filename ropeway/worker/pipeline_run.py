@@ -252,10 +252,10 @@ class PipelineRun(Parkable):
             except Exception as error:
                 context.is_over = True
                 await self._run.end_of_steps()
+                self._run.begin_phase(phase.name)
                 failed += 1
                 if not await self._run.try_again(f"phase {phase.name!r}", error, tries.pause_after(failed)):
                     raise
-                self._run.begin_phase(phase.name)
                 context = PhaseContext(self.job, phase, self._results, self._marks)
 
     async def _timed(self, phase: Phase, context: PhaseContext) -> Json:
@@ -271,12 +271,13 @@ class PipelineRun(Parkable):
     async def _in_thread(self, phase: Phase, work: Awaitable[Any], context: PhaseContext, timeout: float) -> Json:
         """Nothing can stop a thread: it can see `ctx.cancelled`, and is waited for, so that no second one runs.
 
+        Its steps are not tried again after the timeout.
         If its function returns a coroutine, as `lambda job, ctx: download(job, ctx, db)`, that is cancelled.
         """
         what, loop = f"phase {phase.name!r}", asyncio.get_running_loop()
         ends_at = loop.time() + timeout
         watching = self._run.watch(timeout, what)
-        timer = loop.call_at(ends_at, setattr, context, "is_overdue", True)
+        timer = loop.call_at(ends_at, self._overdue, context)
         try:
             result = await work
             if inspect.isawaitable(result):
@@ -292,6 +293,10 @@ class PipelineRun(Parkable):
         if context.is_overdue:
             raise AttemptTimeout(timeout, what)
         return result
+
+    def _overdue(self, context: PhaseContext) -> None:
+        context.is_overdue = True
+        self._run.end_tries()
 
 
 def refuse_plain_handler(job: Job) -> None:

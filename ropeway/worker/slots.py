@@ -139,7 +139,7 @@ class Slots:
             job.cancel_sent = True
             job.slot.task.cancel()
         elif job.threaded:
-            job.run.end_pauses()
+            job.run.end_tries()
         elif job.slot is None and not job.cancel_sent and (parked := self._parked.get(job)) is not None:
             job.cancel_sent = True
             parked.cancel()

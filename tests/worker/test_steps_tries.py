@@ -20,6 +20,7 @@ from ropeway import (
     Queue,
     SignalTimeout,
     SyncJob,
+    SyncPhaseContext,
     Worker,
     in_process,
 )
@@ -186,6 +187,19 @@ class TestPauses:
             job = await queue.add("work")
             await until(lambda: failing.calls == 1, "the first try")
         assert (await job.state(), (await job.refresh()).attempts_made) == ("waiting", 0)
+
+    async def test_the_timeout_of_a_phase_in_a_thread_ends_one(self, queue: Queue):
+        failing = Failing()
+
+        def work(job: SyncJob, ctx: SyncPhaseContext) -> None:
+            job.step("fails", failing.blocking, attempts=3, backoff="1 hour")
+
+        pipeline = Pipeline([Phase("work", work, timeout=0.05, attempts=2)])
+        async with Worker(queue, pipeline) as worker:
+            job = await queue.add("work")
+            with pytest.raises(JobFailed, match="AttemptTimeout: phase 'work' took longer"):
+                await job.result(timeout=PATIENCE)
+            assert (failing.calls, worker.leaked) == (2, 0)
 
     async def test_those_of_custom_functions_are_refused(self, queue: Queue):
         async def work(job: Job) -> None:
