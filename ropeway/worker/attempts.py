@@ -95,6 +95,7 @@ class Attempts:
 
     async def _raised(self, job: Job, error: BaseException) -> Outcome | None:
         if job.has_running_steps:
+            job.run.end_tries()
             await self._end_of_steps(job)
         return await self.outcomes.raised(job, error)
 
@@ -135,6 +136,10 @@ class Attempts:
         timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._interrupt, job, "timeout")
         try:
             return await self._invoke(handler, job)
+        except BaseException:
+            if job.has_running_steps:
+                job.run.end_tries()
+            raise
         finally:
             if job.has_running_steps:
                 await self._end_of_steps(job)

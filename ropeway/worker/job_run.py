@@ -187,12 +187,15 @@ class JobRun:
         job = self._job
         if pause is None or job.discarded or isinstance(error, NOT_TRIED_AGAIN):
             return False
-        if job.cancelled or self._tries_are_over or not self._may_retry(error):
+        if self._is_ending() or not self._may_retry(error):
             return False
         log_next_try(job, what, error, pause)
         if pause:
             await self._pause(pause)
-        return not (job.cancelled or self._tries_are_over)
+        return not self._is_ending()
+
+    def _is_ending(self) -> bool:
+        return self._tries_are_over or self._job.cancelled
 
     async def _pause(self, seconds: float) -> None:
         pause = asyncio.create_task(asyncio.sleep(seconds))
@@ -204,7 +207,10 @@ class JobRun:
             self._pauses = tuple(other for other in self._pauses if other is not pause)
 
     def end_tries(self) -> None:
-        """Lets no step be tried again, and ends the pauses before that: nothing cancels a handler in a thread."""
+        """Lets no step be tried again, and ends the pauses before that.
+
+        For handlers in threads, which nothing cancels, and for steps beside one that has failed.
+        """
         self._tries_are_over = True
         for pause in self._pauses:
             pause.cancel()

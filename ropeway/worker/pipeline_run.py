@@ -251,6 +251,7 @@ class PipelineRun(Parkable):
                 return await self._timed(phase.phase, context)
             except Exception as error:
                 context.is_over = True
+                self._run.end_tries()
                 await self._run.end_of_steps()
                 self._run.begin_phase(phase.name)
                 failed += 1

@@ -21,6 +21,7 @@ from ropeway import (
     SignalTimeout,
     SyncJob,
     SyncPhaseContext,
+    Unrecoverable,
     Worker,
     in_process,
 )
@@ -200,6 +201,23 @@ class TestPauses:
             with pytest.raises(JobFailed, match="AttemptTimeout: phase 'work' took longer"):
                 await job.result(timeout=PATIENCE)
             assert (failing.calls, worker.leaked) == (2, 0)
+
+    @pytest.mark.parametrize("kind", ["handler", "with a timeout", "phase"])
+    async def test_the_failure_of_a_step_beside_it_ends_one(self, queue: Queue, kind: str):
+        failing = Failing()
+
+        async def give_up() -> None:
+            await until(lambda: failing.calls, "the first try")
+            raise Unrecoverable("no luck")
+
+        async def work(job: Job, ctx: Any = None) -> None:
+            fails = job.step("fails", failing.on_loop, attempts=2, backoff="1 hour")
+            await asyncio.gather(fails, job.step("gives up", give_up))
+
+        handler: Any = Pipeline([Phase("work", work, attempts=2)]) if kind == "phase" else work
+        with pytest.raises(JobFailed, match="no luck"):
+            await run(queue, handler, timeout=PATIENCE if kind == "with a timeout" else None)
+        assert failing.calls == 1
 
     async def test_those_of_custom_functions_are_refused(self, queue: Queue):
         async def work(job: Job) -> None:
