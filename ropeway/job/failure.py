@@ -16,6 +16,7 @@ TRACE_LIMIT: Final = 32 * 1024
 UNKNOWN_REASON: Final = "Unknown reason"
 EXPIRED_REASON: Final = "expired: it was not started in time"
 _PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_WORKER: Final = f"{_PACKAGE}worker{os.sep}"
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -52,7 +53,8 @@ def _trace(error: BaseException) -> str:
             # Raised by the worker itself, as for a result that is not JSON: the reason is sufficient.
             return ""
         # An error inside this package has no other frames to show.
-        del trace.stack[: own if own < len(trace.stack) else 0]
+        if own < len(trace.stack):
+            trace.stack[:] = _without_worker(trace.stack[own:])
         text = "".join(trace.format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
         try:
@@ -67,6 +69,13 @@ def _trace(error: BaseException) -> str:
 def _own_frames(stack: traceback.StackSummary) -> int:
     """The number of frames of this package above the handler; all frames if the handler was not reached."""
     return next((number for number, frame in enumerate(stack) if not frame.filename.startswith(_PACKAGE)), len(stack))
+
+
+def _without_worker(stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Without the frames of the worker between a handler and its steps; those in which the error was raised stay."""
+    is_other = [not frame.filename.startswith(_WORKER) for frame in stack]
+    end = len(stack) - is_other[::-1].index(True)
+    return [frame for number, frame in enumerate(stack) if is_other[number] or number >= end]
 
 
 def _storable(text: str) -> bytes:

@@ -169,3 +169,24 @@ async def test_a_failure_that_was_caught_stays_when_the_job_fails_by_what_came_a
         await job.retry()
         assert await job.result(timeout=PATIENCE) == "letter"
     assert decline.calls == 1
+
+
+async def test_a_trace_leads_from_the_handler_to_the_step_and_not_through_the_worker(queue: Queue):
+    def charge() -> None:
+        raise ValueError("declined")
+
+    async def on_loop(job: Job) -> None:
+        await job.step("charge", charge)
+
+    def in_thread(job: SyncJob) -> None:
+        job.step("charge", charge)
+
+    async with Worker(queue, {"loop": on_loop, "thread": in_thread}):
+        for name in ("loop", "thread"):
+            job = await queue.add(name)
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+            [failure] = (await queue.history(job.id)).failures
+            assert failure.trace.count('  File "') == 2
+            assert failure.trace.count(__file__) == 2
+            assert "raise ValueError" in failure.trace
