@@ -47,9 +47,13 @@ async def until(is_so):
             await asyncio.sleep(0.02)
 
 
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+
 async def listening(page):
-    """The scripts come after the page: the button appears with them."""
+    """The scripts come after the page: the button appears with them. Chromium drops keys before its first frame."""
     await expect(page.locator("#help-button")).to_be_visible()
+    await page.evaluate(DRAWN)
 
 
 async def test_a_graph_is_live_and_leads_to_its_jobs(site, open_page):
