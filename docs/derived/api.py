@@ -18,13 +18,15 @@ from ropeway.client.looking import Looking
 from ropeway.client.moving import Moving
 from ropeway.client.moving_many import MovingMany
 from ropeway.client.worker_orders import WorkerOrders
+from ropeway.worker.blocking_steps import StepsInPlace
+from ropeway.worker.durable import Durable
 
 from .source import alias_of, attribute_texts, attribute_types
 
 _LONG: Final = 100
 _MADE_BY_USERS: Final = {"Call", "FakeClock", "FakeStore", "JobType", "Keep", "Queue", "Worker"}
 """Classes whose constructor is for users; the others are answered by calls."""
-_SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
+_SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "PhaseContext", "Queue"}
 """Classes that set attributes for users; those of the others are the worker's own."""
 OURS_ALONE: Final = {
     "AddedJob": {"expected"},
@@ -42,12 +44,16 @@ OURS_ALONE: Final = {
         "prepare",
         "sibling",
     },
-    "Job": {"end", "refuse_end", "run"},
+    "Job": {"end", "has_running_steps", "refuse_end", "run"},
+    "PhaseContext": {"description", "is_over", "is_overdue"},
+    "ProcessJob": {"report_phase"},
     "Queue": {"adds", "endings", "twin_store", "updates"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
 _PARTS: Final[dict[type, tuple[type, ...]]] = {
-    ropeway.Queue: (Attached, ropeway.Queue, Looking, WorkerOrders, EventStream, Moving, MovingMany, HoldingBack)
+    ropeway.Job: (ropeway.Job, Durable),
+    ropeway.ProcessJob: (ropeway.ProcessJob, StepsInPlace),
+    ropeway.Queue: (Attached, ropeway.Queue, Looking, WorkerOrders, EventStream, Moving, MovingMany, HoldingBack),
 }
 """Classes whose methods the page shows as those of one, in its order: users know nothing of the bases."""
 

@@ -123,10 +123,10 @@ class Durable:
     ) -> Any:
         """Runs a function once in effect: its result is stored, and is the answer in every later attempt.
 
-        `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
-        function's annotation says. A `def` function runs in a thread. `attempts`, `timeout` and `backoff`
-        (between its attempts) are those of the step.
-        If the function raises `Unrecoverable`, that is stored, and `StepFailed` raised now and in every later attempt.
+        `name` must be unique in this handler or phase; in a loop use `f"page-{n}"`. The result is JSON, or of the type
+        that the function's annotation says. A `def` function runs in a thread. `attempts`, `timeout` and `backoff`
+        (between its attempts) are those of the step. If the function raises `Unrecoverable`, that is stored, and
+        `StepFailed` is raised now and in every later attempt.
         """
         marks = self.run.marks
         shape, mark = result_shape(name, function), marks.use(STEP, name)
@@ -158,9 +158,9 @@ class Durable:
     async def sleep(self, delay: Duration | datetime, *, name: str | None = None) -> None:
         """Gives the slot back for a time, even of days, or until an instant (with a time zone). Uses no attempt.
 
-        The handler begins again afterwards. Sleeps are told apart by their order in the handler or phase, or by `name`
-        if that order changes. What the first attempt that came to it gave counts; an instant that has passed, or a
-        negative duration, is over.
+        The handler begins again afterwards. Sleeps are told apart by their order in the handler or phase; give them
+        names if that order may change. The time that the first attempt gave counts in later ones too. A sleep until an
+        instant that has passed, or of a negative duration, is over at once.
         """
         due_at = due_instant_of(delay, "delay") if isinstance(delay, datetime) else None
         length = 0 if isinstance(delay, datetime) else milliseconds_left(delay, "delay")
@@ -182,7 +182,8 @@ class Durable:
         """Waits for a signal, `await queue.signal(id, name, data)`, and answers its data.
 
         Gives the slot back meanwhile. Raises `SignalTimeout` after `timeout`, which begins with the first wait. A
-        signal that came first is answered at once. How it ended is stored: so it ends in every later attempt.
+        signal that came before is answered at once. How the wait ended is stored, and is the same in every later
+        attempt.
         """
         marks = self.run.marks
         signal, wait = SIGNAL + mark_name(name, SIGNAL), marks.use(WAIT, name)
@@ -223,7 +224,7 @@ class Durable:
     async def gather(self, *calls: Any) -> list[Any]:
         """Adds jobs as children, gives the slot back until all have ended, and answers their results in order.
 
-        If one fails, this job fails with it, unless its `on_child_failure` says otherwise; then its result is None.
+        If one fails, this job fails with it, unless its `Flow` has `on_failure="ignore"`; then its result is None.
         """
         calls = checked_calls(calls)
         marks = self.run.marks
