@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,22 @@ def test_what_is_ours_alone_is_there_and_not_in_the_reference(kind: str):
         assert hasattr(getattr(module, kind), name)
         assert f"**{kind}.{name}**" not in entry
         assert f"- `{name}`" not in entry
+
+
+def calls_of(kind: str) -> Iterator[str]:
+    """What can be called on a public class, by its own name or that of the public class that it comes from."""
+    cls = getattr(ropeway, kind)
+    owner = kind
+    for base in cls.__mro__ if inspect.isclass(cls) and not issubclass(cls, BaseException) else ():
+        owner = base.__name__ if base.__name__ in ropeway.__all__ else owner
+        if base.__module__.startswith("ropeway."):
+            own = OURS_ALONE.get(owner, ())
+            found = [name for name, member in vars(base).items() if inspect.isfunction(member)]
+            yield from (f"**{owner}.{name}**" for name in found if not name.startswith("_") and name not in own)
+
+
+def test_every_call_of_a_public_class_is_in_the_reference():
+    """Also those that come from bases that are not public."""
+    page = (PAGES / "api.md").read_text()
+
+    assert [call for kind in ropeway.__all__ for call in calls_of(kind) if call not in page] == []
