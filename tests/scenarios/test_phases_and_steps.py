@@ -19,8 +19,6 @@ STEPS: Final = ("steps", "steps-in-thread")
 OPTIONS: Final[dict[str, Any]] = {"concurrency": 4, "lock_duration": 1, "max_stalled_count": 10}
 """Jobs that may stall again do not wait to run alone."""
 
-pytestmark = pytest.mark.every_store
-
 
 def parts(worker: AppProcess, job: JobHandle) -> list[str]:
     return [line.note for line in worker.wrote("part", job.id)]
@@ -47,6 +45,7 @@ async def check_results(jobs: list[JobHandle], worker: AppProcess) -> None:
         assert await job.result(timeout=PATIENCE) == ([FETCHED, *own] if job.name in PIPELINES else own)
 
 
+@pytest.mark.every_store
 async def test_another_worker_goes_on_in_the_phase_and_after_the_steps_at_which_one_was_killed(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
@@ -78,6 +77,7 @@ async def test_another_worker_goes_on_in_the_phase_and_after_the_steps_at_which_
     assert sorted(await chronicle.ids("complete")) == sorted(job.id for job in jobs)
 
 
+@pytest.mark.every_store
 async def test_a_worker_that_stood_still_stores_no_step_and_no_phase_of_a_job_that_another_has_done(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):

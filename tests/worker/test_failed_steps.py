@@ -88,7 +88,6 @@ async def test_it_is_not_tried_again_in_its_place(queue: Queue):
     assert decline.calls == 1
 
 
-@pytest.mark.every_store
 async def test_it_is_shown(queue: Queue):
     async def work(job: Job) -> None:
         with pytest.raises(StepFailed):

@@ -757,7 +757,6 @@ def wait_in_vain(job: SyncJob) -> str:
 
 
 class TestThreadsAndProcesses:
-    @pytest.mark.every_store
     @pytest.mark.parametrize("handler", [steps_in_thread, in_process(phase_handlers.steps)], ids=["thread", "process"])
     async def test_every_call(self, queue: Queue, handler: Any, tmp_path: Path):
         notes = tmp_path / "notes"

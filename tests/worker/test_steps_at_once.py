@@ -78,7 +78,6 @@ async def test_another_error_in_the_group_counts(queue: Queue, group: BaseExcept
         await run(queue, work)
 
 
-@pytest.mark.every_store
 async def test_a_sleep_waits_for_steps_that_run_beside_it(queue: Queue):
     calls = Calls()
 
@@ -172,7 +171,6 @@ async def at_once(job: Job, charge: Charge, function: Any) -> Any:
     return found
 
 
-@pytest.mark.every_store
 @pytest.mark.parametrize("place", ["on_loop", "blocking"])
 async def test_a_step_beside_one_that_fails_is_stored_before_the_next_attempt(queue: Queue, place: str):
     charge = Charge()
