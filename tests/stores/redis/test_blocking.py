@@ -166,13 +166,13 @@ async def test_a_server_that_stays_away_is_waited_for_only_once(
 ):
     store = open_store(server.url())
     await add_blocking(store, "a")
-    monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 0.1)
+    monkeypatch.setattr("ropeway.stores.redis.blocking.PATIENCE", 0.1)
     server.kill()
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await add_blocking(store, "b")
 
     # Whoever repeats it hears at once.
-    monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 1_000)
+    monkeypatch.setattr("ropeway.stores.redis.blocking.PATIENCE", 1_000)
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await add_blocking(store, "b")
 
@@ -198,7 +198,7 @@ async def test_what_passes_soon_is_waited_out(server: ServerProcess, open_store:
 async def test_what_does_not_pass_soon_may_be_asked_again(
     server: ServerProcess, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 0.05)
+    monkeypatch.setattr("ropeway.stores.redis.blocking.PATIENCE", 0.05)
     store = open_store(server.url())
     await add_blocking(store, "a")
     server.ask("CONFIG", "SET", "min-replicas-to-write", "1")
