@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_closed_for_the_fork_is_refused_in_the_child(path:
     from ropeway.stores.sqlite.writer import Writer
     begun, begin = threading.Event(), Writer._begin
     Writer._begin = lambda *arguments: (begun.set(), begin(*arguments))
-    forking.REST_LIMIT = 0.2
+    forking.PAUSE_LIMIT = 0.2
     store = new_store()
     def attempt(handle):
         try:

@@ -246,7 +246,7 @@ class TestEnds:
         from ropeway import Queue
         from ropeway.errors import StoreClosed, StoreRefused
         from ropeway.stores.sqlite import forking
-        forking.REST_LIMIT = 0.2
+        forking.PAUSE_LIMIT = 0.2
         queue = Queue("letters", "sqlite:///" + str(path)).sync
         queue.add("send")
         with queue.transaction() as tx:
