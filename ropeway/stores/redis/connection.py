@@ -109,11 +109,11 @@ class Commands:
 class Connection(Commands):
     """One pipelined connection to one server, which all commands of a handle share."""
 
-    def __init__(self, target: Target, opens: Opens | None = None, patience: float = PATIENCE) -> None:
-        """`opens` finds the server, if its address can change."""
+    def __init__(self, target: Target, opens: Opens | None = None, patience: float | None = None) -> None:
+        """`opens` finds the server, if its address can change. `patience` is `PATIENCE` unless it is given."""
         super().__init__(target)
         self._opens: Opens = opens or partial(open_link, target)
-        self._patience = patience
+        self._patience = PATIENCE if patience is None else patience
         self._link: Link | None = None
         self._opening = SingleFlight(target.url, self._open)
         self._was_up = False
