@@ -388,9 +388,16 @@ def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: 
     assert not (tmp_path / "ropeway.db").exists()
 
 
+HEARS_AT_ONCE = """
+from ropeway.worker.maintenance import presence
+presence.ORDERS_INTERVAL = 0.05
+"""
+
+
 def test_a_worker_is_paused_and_drained_by_commands(
-    programs: Programs, ropeway: Ropeway, arrange: Arrange, tmp_path: Path
+    programs: Programs, ropeway: Ropeway, arrange: Arrange, app: Path, tmp_path: Path
 ):
+    app.write_text(app.read_text() + HEARS_AT_ONCE)
     worker = programs.start("worker", "app:make")
     worker.says(STARTED)
     held = hold(arrange, worker, tmp_path / "gate")
