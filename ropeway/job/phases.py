@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
@@ -16,6 +16,8 @@ from .marks import FROM_PHASE, PHASE, PIPELINE, Mark, Marking, Notice, phase_and
 from .record import JobRecord
 
 PhaseState: TypeAlias = Literal["pending", "active", "completed", "failed", "cancelled"]
+
+_END: Final = ":end"
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -72,11 +74,19 @@ def progress_mark(name: str) -> str:
 
 
 def end_mark(name: str) -> str:
-    return f"{PHASE}{name}:end"
+    return f"{PHASE}{name}{_END}"
 
 
 def marks_of_phase(name: str) -> tuple[str, ...]:
     return start_mark(name), progress_mark(name), end_mark(name)
+
+
+def come_further(before: Iterable[Mark], written: Iterable[Mark]) -> bool:
+    """True if marks say that a handler did what it had not done before: a step, sleep, wait, gather or whole phase."""
+    known = {mark.name for mark in before}
+    return any(
+        mark.name not in known and (scoped_kind(mark.name) is not None or mark.name.endswith(_END)) for mark in written
+    )
 
 
 def encode_end(end: PhaseEnd) -> JsonText:

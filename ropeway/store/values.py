@@ -98,6 +98,8 @@ class JobUpdate(msgspec.Struct, frozen=True, gc=False):
     keep_logs: Amount = 1_000
     alone: bool | None = None
     """True if this attempt runs without any other handler in its process, so that a stall can be blamed on it."""
+    clears_stalls: bool = False
+    """True if an active job has come further than when it stalled: earlier stalls no longer count."""
     children: tuple[Child, ...] = ()
     """Children that an active job gets; those it has already are left as they are."""
     adds: tuple[NewJob, ...] = ()
@@ -110,7 +112,8 @@ class JobUpdate(msgspec.Struct, frozen=True, gc=False):
         progress = earlier.progress if self.progress is None else self.progress
         before, then = earlier.marking, self.marking
         marking = before.then(then) if before is not None and then is not None else before or then
-        return replace(self, progress=progress, marking=marking)
+        clears_stalls = self.clears_stalls or earlier.clears_stalls
+        return replace(self, progress=progress, marking=marking, clears_stalls=clears_stalls)
 
 
 class JobChange(msgspec.Struct, frozen=True):

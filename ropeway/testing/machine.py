@@ -195,11 +195,18 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(commands.Renew(QUEUE, locks, lock))
 
     def update(
-        self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None, alone: bool | None
+        self,
+        id: str,
+        aim: Aim,
+        held: Held | None,
+        progress: str | None,
+        data: str | None,
+        alone: bool | None,
+        clears: bool,
     ) -> None:
         [id] = self._aimed([id], aim)
         token = self._token(id, held) if held else None
-        self.do(commands.Update(QUEUE, [JobUpdate(id, token, progress, data, alone=alone)]))
+        self.do(commands.Update(QUEUE, [JobUpdate(id, token, progress, data, alone=alone, clears_stalls=clears)]))
 
     def write_log(self, id: str, lines: int, keep: int) -> None:
         log = tuple(f"line {number}" for number in range(lines))

@@ -137,6 +137,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "progress": st.none() | _data,
             "data": st.none() | _data,
             "alone": st.sampled_from([None, None, True, False]),
+            "clears": st.booleans(),
         },
     ),
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),

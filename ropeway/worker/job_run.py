@@ -7,8 +7,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from ..errors import JobFinished, LockLost, StoreUnavailable
 from ..job.marks import Mark, Marking
+from ..job.phases import come_further
 from ..store.values import HELD, Answer, JobUpdate
 from .attempt_marks import AttemptMarks
 from .handler_calls import HandlerCalls
@@ -125,6 +128,14 @@ class JobRun:
             self.first_start = None
         return answer
 
+    def clearing_stalls(self, change: JobUpdate) -> JobUpdate:
+        """Stalls count against a job only until it comes further: one that lives for weeks may survive many crashes."""
+        job, marking = self._job, change.marking
+        if not job.record.stalled_count or marking is None or not come_further(job.record.marks, marking.marks):
+            return change
+        job.record = replace(job.record, stalled_count=0)
+        return replace(change, clears_stalls=True)
+
     async def store_first_start(self) -> None:
         """Returns when the start of the first phase is stored."""
         start = self.first_start
@@ -162,7 +173,7 @@ class JobRun:
         known = self.marks
         known.reserve(marks)
         try:
-            answer = await self.update(change)
+            answer = await self.update(self.clearing_stalls(change))
         except Exception:
             # Not after a cancel: the update may have left, and be stored all the same.
             known.release(marks)

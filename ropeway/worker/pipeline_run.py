@@ -131,7 +131,7 @@ class PipelineRun(Parkable):
                 if not (start.is_sent and await run.has_stored(start)):
                     marking = run.unconfirmed
             can_park = can_park and start.done()
-        change = JobUpdate(job.id, job.token, progress=phase.overall_text, marking=marking)
+        change = run.clearing_stalls(JobUpdate(job.id, job.token, progress=phase.overall_text, marking=marking))
         answer = await self.update(change) if can_park else None
         if answer is None:
             answer = await run.update(change, is_repeat=can_park)

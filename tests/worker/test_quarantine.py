@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import Job, JobCancelled, JobHandle, Queue, Worker, in_process
+from ropeway import Job, JobCancelled, JobHandle, Phase, PhaseContext, Pipeline, Queue, Worker, in_process
 from ropeway.job.ids import new_token
 from ropeway.store.commands import Claim
 from ropeway.store.values import StallRules, Ticked
@@ -17,6 +17,7 @@ from ropeway.worker import quarantine
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering
 from tests.patience import PATIENCE
+from tests.scenarios.harness import until
 
 from . import process_handlers
 from .watching import Ear, Gate, ThreadGate, entered, told
@@ -33,11 +34,11 @@ async def suspects(queue: Queue, count: int = 1, **options: Any) -> list[JobHand
     return jobs
 
 
-async def after_its_death(queue: Queue, job: JobHandle) -> Ticked:
-    """What the queue makes of the job when its worker dies now."""
+async def after_its_death(queue: Queue, job: JobHandle, hours: int = 1) -> Ticked:
+    """What the queue makes of the job when its worker dies now. A second death needs more hours: no time goes back."""
     active = await job.refresh()
     assert active.state == "active"
-    return await queue.store.tick(queue.name, RULES, now=await queue.store.clock() + 3_600_000)
+    return await queue.store.tick(queue.name, RULES, now=await queue.store.clock() + hours * 3_600_000)
 
 
 async def test_it_waits_for_its_neighbours_to_end_and_nobody_starts_beside_it(queue: Queue):
@@ -324,3 +325,30 @@ async def _handed_back(job: JobHandle) -> None:
     async for event in job.queue.events("start"):
         if event.job_id == job.id and event.name == "waiting" and event.data == {}:
             return
+
+
+@pytest.mark.every_store
+@pytest.mark.parametrize("kind", ["step", "phase"])
+async def test_stalls_count_until_a_job_comes_further(queue: Queue, kind: str):
+    [suspect] = await suspects(queue)
+    waiting: list[int] = []
+
+    async def one_more_step(job: Job) -> None:
+        await job.step("one", dict)
+        await wait(job)
+
+    async def wait(job: Job, _: PhaseContext | None = None) -> None:
+        waiting.append(job.record.attempts_started)
+        await asyncio.Event().wait()
+
+    async def end(job: Job, _: PhaseContext) -> None: ...
+
+    handler: Any = one_more_step if kind == "step" else Pipeline([Phase("one", end), Phase("two", wait)])
+    async with Worker(queue, {"suspect": handler}, grace=0):
+        await until(lambda: waiting == [2], "one more step")
+        assert (await suspect.refresh()).stalled_count == 0
+        assert (await after_its_death(queue, suspect)).stalled == [suspect.id]
+
+        await until(lambda: waiting == [2, 3], "an attempt without a further step")
+        assert (await suspect.refresh()).stalled_count == 1
+        assert (await after_its_death(queue, suspect, hours=2)).given_up == [suspect.id]

@@ -67,6 +67,7 @@ class Updates:
             texts([as_json(update.log).decode() if update.log else None for update in updates]),
             numbers([update.keep_logs for update in updates]),
             booleans([update.alone for update in updates]),
+            booleans([update.clears_stalls for update in updates]),
             text(children_given(updates)),
             texts([marks_text(update.marking) for update in updates]),
             *_announced(updates).parameters(),
@@ -79,6 +80,7 @@ def _is_frequent(update: JobUpdate) -> bool:
         and update.data is None
         and not update.log
         and update.alone is None
+        and not update.clears_stalls
         and not update.children
     )
 

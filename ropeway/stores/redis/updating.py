@@ -66,6 +66,7 @@ def _is_unusual(update: JobUpdate) -> bool:
         or update.data is not None
         or update.log
         or update.alone is not None
+        or update.clears_stalls
         or update.children
         or update.adds
     )
@@ -76,7 +77,16 @@ def _update_of(update: JobUpdate) -> tuple[Any, ...]:
     data = False if update.data is None else update.data
     # A text, because Lua leaves out what is nil and has no third truth.
     company = "" if update.alone is None else "alone" if update.alone else "beside"
-    packed = shortened(update.id), update.token or False, progress, data, update.log, update.keep_logs, company
+    packed = (
+        shortened(update.id),
+        update.token or False,
+        progress,
+        data,
+        update.log,
+        update.keep_logs,
+        company,
+        update.clears_stalls,
+    )
     if update.marking is None:
         return packed
     return (*packed, marking_of(update.marking), notices_of(update.marking.notices))

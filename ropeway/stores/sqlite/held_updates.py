@@ -70,6 +70,7 @@ def _is_unusual(change: JobUpdate) -> bool:
         change.token is None
         or change.data is not None
         or change.alone is not None
+        or change.clears_stalls
         or change.log
         or change.children
         or (change.marking is not None and change.marking.forgets)

@@ -71,14 +71,21 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
         )
     if logging := [(job, change) for job, change in allowed if change.log]:
         _log(tx, logging, now)
-    if alone := {job.seq: change.alone for job, change in allowed if change.alone is not None}:
-        tx.run(_SQL["alone"], {"changes": as_json(list(alone.items()))})
+    _judge_otherwise(tx, allowed)
     if markings := [(job, change.marking) for job, change in allowed if change.marking is not None]:
         _note(tx, allowed, write_marks(tx, row, markings, now))
         promote_awaiting(tx, row, allowed, now)
     else:
         _note(tx, allowed)
     return answers
+
+
+def _judge_otherwise(tx: Transaction, changes: Sequence[tuple[LocatedJob, JobUpdate]]) -> None:
+    """Writes what decides whether a job that stalls is given up."""
+    if alone := {job.seq: change.alone for job, change in changes if change.alone is not None}:
+        tx.run(_SQL["alone"], {"changes": as_json(list(alone.items()))})
+    if further := [job.seq for job, change in changes if change.clears_stalls]:
+        tx.run(_SQL["clear_stalls"], {"seqs": as_json(further)})
 
 
 def _find(tx: Transaction, row: QueueRow, changes: Sequence[JobUpdate]) -> list[LocatedJob]:

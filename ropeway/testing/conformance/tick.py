@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ...job.marks import Mark, Marking
 from ...job.numbers import MOST
 from ...job.record import JobRecord
 from ...job.retention import Keep
@@ -320,6 +321,34 @@ class TestTickSpares:
         await _mark(store, held, alone=True)
 
         assert (await snapshot(store), await entries(store)) == before
+
+    async def test_stalls_of_a_job_that_came_further_no_longer_count(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        marking = Marking((Mark("step:a", "1"),))
+        change = JobUpdate(held.id, token_of(held), alone=True, clears_stalls=True, marking=marking)
+        assert (await store.update(QUEUE, [change], now=NOW + LOCK))[0].verdict == "done"
+        assert (await read(store, held.id)).stalled_count == 0
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)).stalled == [held.id]
+        again = await claim_one(store, now=NOW + 2 * LOCK)
+        assert (again.stalled_count, [mark.name for mark in again.marks]) == (1, ["step:a"])
+
+    async def test_a_stale_token_clears_no_stalls(self, store: Store) -> None:
+        held = await _claimed_again(store)
+
+        [answer] = await store.update(QUEUE, [JobUpdate(held.id, FOREIGN, clears_stalls=True)], now=NOW + LOCK)
+
+        assert answer.verdict == "lost"
+        assert (await read(store, held.id)).stalled_count == 1
+
+    async def test_a_job_that_does_not_run_keeps_its_stalls(self, store: Store) -> None:
+        stalled = await active(store)
+        await store.tick(QUEUE, RULES, now=NOW + LOCK)
+
+        [answer] = await store.update(QUEUE, [JobUpdate(stalled.id, clears_stalls=True)], now=NOW + LOCK)
+
+        assert answer.verdict == "done"
+        assert (await read(store, stalled.id)).stalled_count == 1
 
     async def test_a_repeated_claim_keeps_the_mark(self, store: Store) -> None:
         held = await _claimed_again(store)

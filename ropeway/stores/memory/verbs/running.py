@@ -98,6 +98,7 @@ def _apply(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> N
         progress=job.progress if update.progress is None else update.progress,
         data=job.data if update.data is None else update.data,
         marks=job.marks if marking is None else announced_marks(queue, job, marking, step.now),
+        stalled_count=0 if update.clears_stalls and job.state == "active" else job.stalled_count,
     )
     queue.amend(job)
     if marking is not None and update.token is None:

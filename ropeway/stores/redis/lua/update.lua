@@ -1,7 +1,7 @@
 -- Writes down progress, data, log lines and marks of jobs.
--- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, company, marking, notices]]] with false for what
--- is not given; the company of an active job says that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
--- children: bases of their queues after the first, and what `read_child_updates` takes.
+-- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, company, whether its stalls no longer count,
+-- marking, notices]]] with false for what is not given; the company of an active job says that it runs 'alone' in its process,
+-- or 'beside' others, or is empty. If jobs get children: bases of their queues after the first, and what `read_child_updates` takes.
 -- Returns an answer code for each change, its verdict and the job's state; and the numbers of queues that are new.
 -- Uses: announcing, changing, notices, awaited_marks
 -- Rarely: bundles, promotion, repeated_claims
@@ -44,11 +44,11 @@ local function write_marks(job, change)
     marked = {}
   end
   marked[id] = true
-  local runs = mark(q, { id }, { run }, { change[8] })
-  note_notices(q, { id }, change[9])
+  local runs = mark(q, { id }, { run }, { change[9] })
+  note_notices(q, { id }, change[10])
   if #runs > 0 then
     call_with('HSET', base .. ':runs', runs)
-  elseif job.state == '{{DELAYED}}' and not change[2] and is_awaited(q, id, change[8]) then
+  elseif job.state == '{{DELAYED}}' and not change[2] and is_awaited(q, id, change[9]) then
     -- A job that waits for a mark has the flag of those that have marks.
     announce_notices(q)
     rarely().promote(q, { sub(job.place, 4) .. id })
@@ -79,7 +79,11 @@ local function apply(job, change)
     call('HSET', base .. ':runs', id, sub(run, 1, FINISHED_AT - 1) .. (change[7] == 'alone' and ALONE or NEVER)
       .. sub(run, STARTED_AT))
   end
-  if change[8] then
+  if change[8] and job.state == '{{ACTIVE}}' then
+    local run = call('HGET', base .. ':runs', id)
+    call('HSET', base .. ':runs', id, sub(run, 1, STARTED_AT - 1) .. with_counters(run, nil, pack_count(0)))
+  end
+  if change[9] then
     write_marks(job, change)
   end
 end

@@ -42,6 +42,12 @@ UPDATE active SET alone = change.value ->> 1
 FROM jsonb_each(:changes) AS change
 WHERE active.seq = change.value ->> 0;
 
+-- statement: clear_stalls
+-- Takes :seqs (json).
+UPDATE active SET stalled_count = 0
+FROM jsonb_each(:seqs) AS asked
+WHERE active.seq = asked.value;
+
 -- statement: data
 -- Takes :changes (json, a list of seq and data).
 UPDATE job SET data = change.value ->> 1
