@@ -219,12 +219,15 @@ class TestPauses:
             await run(queue, handler, timeout=PATIENCE if kind == "with a timeout" else None)
         assert failing.calls == 1
 
-    async def test_those_of_custom_functions_are_refused(self, queue: Queue):
+    @pytest.mark.parametrize("backoff", [Backoff.custom("mine"), lambda attempt: attempt, "soon"], ids=type)
+    async def test_those_of_custom_functions_are_refused_and_never_advised(self, queue: Queue, backoff: Any):
         async def work(job: Job) -> None:
-            await job.step("fails", Failing().on_loop, attempts=2, backoff=Backoff.custom("mine"))
+            await job.step("fails", Failing().on_loop, attempts=2, backoff=backoff)
 
-        with pytest.raises(JobFailed, match=r"InvalidOption: option 'backoff'.*use a duration"):
+        with pytest.raises(JobFailed, match=r"InvalidOption: option 'backoff'.*use a duration") as caught:
             await run(queue, work)
+        assert "use Backoff.custom" not in str(caught.value)
+        assert ".custom(name)" not in str(caught.value)
 
 
 class TestStepsThatDoNotStop:
