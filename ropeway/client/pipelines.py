@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from ..errors import InvalidInput, InvalidOption
 from ..job.backoff import Backoff
 from ..job.codec import Json
-from ..job.durations import Duration, milliseconds
-from ..job.instants import Milliseconds
+from ..job.durations import Duration
 from ..job.marks import PHASE, mark_name
 from ..job.numbers import whole
-from ..job.options import MOST_ATTEMPTS, JobOptions, read_backoff_in_place
+from ..job.options import MOST_ATTEMPTS, JobOptions, read_backoff_in_place, read_timeout
 from ..showing import shown
 from .handle import JobHandle
 from .new_jobs import Call
@@ -47,7 +46,7 @@ class Phase:
         self.name = mark_name(name, PHASE)
         self.function = function
         self.attempts = whole("attempts", attempts, 1, MOST_ATTEMPTS)
-        self.timeout: Milliseconds | None = None if timeout is None else milliseconds(timeout, "timeout")
+        _, self.timeout = read_timeout("timeout", timeout)
         self.backoff = read_backoff_in_place(backoff)
         if not callable(getattr(function, "function", function)):
             raise InvalidOption("function", f"of phase {name!r} is {shown(function)}: give a function (job, ctx)")

@@ -284,7 +284,7 @@ def read_backoff_in_place(value: Any) -> Backoff | None:
     return backoff
 
 
-def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
+def read_timeout(option: str, value: Any) -> tuple[str, Milliseconds | None]:
     limit = None if value is None else milliseconds(value, option)
     if limit == 0:
         raise InvalidOption(option, f"cannot be {shown(value)}: use at least 1 ms, or leave it out for no timeout")
@@ -324,7 +324,7 @@ _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "lifo": lambda option, value: (option, yes_or_no(option, value)),
     "attempts": _whole(1, MOST_ATTEMPTS),
     "backoff": read_backoff,
-    "timeout": _read_timeout,
+    "timeout": read_timeout,
     "remove_on_complete": lambda option, value: ("keep_completed", retention(option, value)),
     "remove_on_fail": lambda option, value: ("keep_failed", retention(option, value)),
     "tags": _read_tags,

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from ..client.running import is_async
 from ..errors import InvalidInput, StepFailed, Unrecoverable
 from ..job.backoff import Backoff
-from ..job.durations import Duration, milliseconds
+from ..job.durations import Duration
 from ..job.marks import STEP, Mark
 from ..job.record import JobRecord
 from .attempt_marks import AttemptMarks
 from .step_results import dump_failure, dump_step, load_step, result_shape
-from .trying import Tries, read_tries, refuse_late
+from .trying import Tries, read_limit, read_tries, refuse_late
 
 T = TypeVar("T")
 
@@ -69,8 +69,7 @@ class StepsInPlace(ABC):
             return result
         if is_async(function):
             raise _async_step(name)
-        tries, what = read_tries(attempts, backoff), f"step {name!r}"
-        limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
+        tries, limit, what = read_tries(attempts, backoff), read_limit(timeout), f"step {name!r}"
         began = time.monotonic()
         try:
             given = self._try(partial(function, *args, **kwargs), tries, limit, what)

@@ -17,7 +17,7 @@ from ..client.new_jobs import Call
 from ..errors import DuplicateJob, GatherChanged, JobFinished, Postponed, SignalTimeout, StepFailed, Unrecoverable
 from ..job.backoff import Backoff
 from ..job.codec import Json, JsonText, decode, encode
-from ..job.durations import Duration, milliseconds, milliseconds_left
+from ..job.durations import Duration, milliseconds_left
 from ..job.flows import Parent
 from ..job.instants import LAST_INSTANT, Instant, due_instant_of
 from ..job.marks import SIGNAL, SLEEP, STEP, WAIT, Mark, Marking, mark_name
@@ -26,7 +26,7 @@ from ..store.values import JobUpdate
 from .gathered import checked_calls
 from .step_calls import StepCall
 from .step_results import dump_failure, dump_step, load_step, read_results, result_shape
-from .trying import read_tries
+from .trying import read_limit, read_tries
 
 if TYPE_CHECKING:
     from ..client.queue import Queue
@@ -132,8 +132,7 @@ class Durable:
         shape, mark = result_shape(name, function), marks.use(STEP, name)
         if mark in marks.values:
             return load_step(name, shape, marks.values[mark], self.record)
-        tries, what = read_tries(attempts, backoff), f"step {name!r}"
-        limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
+        tries, limit, what = read_tries(attempts, backoff), read_limit(timeout), f"step {name!r}"
         threads = None if self.slot is None else self.slot.attempts.threads
         call = StepCall(function, args, kwargs, limit, threads, self.run.watch, what)
         began = time.monotonic()

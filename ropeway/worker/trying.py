@@ -12,7 +12,7 @@ from ..errors import AttemptTimeout, JobFailed, LockLost, Postponed, SignalTimeo
 from ..job.backoff import Backoff
 from ..job.durations import Duration
 from ..job.numbers import whole
-from ..job.options import MOST_ATTEMPTS, read_backoff_in_place
+from ..job.options import MOST_ATTEMPTS, read_backoff_in_place, read_timeout
 
 NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed, SignalTimeout)
 """The job is given back or lost, or another try would end in the same way."""
@@ -40,6 +40,12 @@ class Tries(NamedTuple):
 
 def read_tries(attempts: int, backoff: Backoff | Duration | None) -> Tries:
     return Tries(whole("attempts", attempts, 1, MOST_ATTEMPTS), read_backoff_in_place(backoff))
+
+
+def read_limit(timeout: Duration | None) -> float | None:
+    """The timeout of a step, in seconds."""
+    _, limit = read_timeout("timeout", timeout)
+    return None if limit is None else limit / 1000
 
 
 async def within(limit: float | None, work: Awaitable[Any], watch: Watch, what: str) -> Any:

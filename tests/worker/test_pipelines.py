@@ -1123,6 +1123,8 @@ class TestBadInput:
             Phase("a", Phases(), attempts=0)
         with pytest.raises(InvalidInput, match="timeout"):
             Phase("a", Phases(), timeout="soon")
+        with pytest.raises(InvalidOption, match="leave it out for no timeout"):
+            Phase("a", Phases(), timeout=0)
         with pytest.raises(InvalidOption, match="backoff"):
             Phase("a", Phases(), backoff=Backoff.custom("mine"))
         with pytest.raises(InvalidOption, match="use a duration"):

@@ -145,6 +145,21 @@ async def test_a_cancelled_job_tries_no_more_in_a_thread(queue: Queue):
     assert failing.calls == 1
 
 
+@pytest.mark.parametrize("place", ["loop", "thread"])
+async def test_a_timeout_of_nothing_is_refused_before_the_first_try(queue: Queue, place: str):
+    failing = Failing()
+
+    async def on_loop(job: Job) -> None:
+        await job.step("fails", failing.on_loop, timeout=0)
+
+    def in_thread(job: SyncJob) -> None:
+        job.step("fails", failing.blocking, timeout=0)
+
+    with pytest.raises(JobFailed, match=r"InvalidOption: option 'timeout'.*leave it out for no timeout"):
+        await run(queue, on_loop if place == "loop" else in_thread)
+    assert failing.calls == 0
+
+
 class TestPauses:
     """Between two tries of a step."""
 
