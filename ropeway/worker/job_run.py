@@ -196,16 +196,17 @@ class JobRun:
         `what` names it for the log. `pause` is in seconds; None means that no tries are left.
         """
         job = self._job
-        if pause is None or job.discarded or isinstance(error, NOT_TRIED_AGAIN):
+        if pause is None or job.discarded or self._must_stop or isinstance(error, NOT_TRIED_AGAIN):
             return False
-        if self._is_ending() or not self._may_retry(error):
+        if not self._may_retry(error):
             return False
         log_next_try(job, what, error, pause)
         if pause:
             await self._pause(pause)
-        return not self._is_ending()
+        return not self._must_stop
 
-    def _is_ending(self) -> bool:
+    @property
+    def _must_stop(self) -> bool:
         return self._tries_are_over or self._job.cancelled
 
     async def _pause(self, seconds: float) -> None:
