@@ -55,4 +55,5 @@ _WRITERS: Final[Mapping[str, Callable[[str, Any], Detail]]] = {
     "delay": _delay,
     "progress": _progress,
     "reason": _alone,
+    "name": _alone,
 }

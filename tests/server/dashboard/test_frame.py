@@ -136,11 +136,12 @@ async def test_each_change_is_refused_to_those_who_may_not(store, visit, make_to
             ({**viewer, "origin": "https://evil.example"}, 403),
             (SAME_SITE, 303),
         ):
-            async with visit(headers=headers) as client:
-                for path, fields in changes(found.params):
+            for path, fields in changes(found.params):
+                # One after the other from the same address would be too many without a token.
+                async with visit(headers=headers) as client:
                     answer = await client.post(path, data=fields)
-                    assert answer.status_code == status, path
-                    assert status != 303 or answer.headers["location"].startswith("/login?next="), path
+                assert answer.status_code == status, path
+                assert status != 303 or answer.headers["location"].startswith("/login?next="), path
         assert (await queue.counts(), await queue.settings(), await queue.schedules.get("nightly")) == before
 
 

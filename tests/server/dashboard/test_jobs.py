@@ -20,6 +20,7 @@ from .conftest import SAME_SITE
 from .filling import fill
 
 PHASE = "<b>process & count</b>"
+WORD = "<b>payment & more</b>"
 
 
 def ids_in(page):
@@ -283,6 +284,36 @@ async def test_steps_sleeps_and_waits_have_their_times_and_results(store, pages)
     assert "lamp" in reserve[4]
     assert "card" in payment[4]
     assert "until" in day[4]
+
+
+async def test_the_signal_that_a_job_waits_for_is_sent(store, pages, visit, make_token):
+    async def order(job):
+        return [await job.wait_for(WORD), await job.wait_for("approval")]
+
+    queue = Queue("orders", store=store)
+    async with Worker(queue, {"order": order}):
+        job = await queue.add("order")
+        path = f"/queues/orders/jobs/{job.id}"
+        await until(lambda: is_delayed(job))
+        page = (await pages.get(path)).text
+        assert f'name="signal" value="{escape(WORD)}"' in page
+        assert WORD not in page
+        assert "Run now" not in page, "it would only wait again"
+        assert (await pages.post(f"{path}/signal", data={"signal": WORD, "data": "{"})).status_code == 422
+        assert (await pages.post(f"{path}/signal", data={"signal": WORD, "data": '{"by": "card"}'})).status_code == 303
+        assert (await pages.post(f"{path}/signal", data={"signal": "approval", "data": " "})).status_code == 303
+        assert await job.result(timeout=PATIENCE) == [{"by": "card"}, None]
+    assert 'name="signal"' not in (await pages.get(path)).text
+    assert (await pages.post(f"{path}/signal", data={"signal": "approval"})).status_code == 409
+
+    # Last: once there is a token, the pages ask for one.
+    waiting = await queue.add("order")
+    async with Worker(queue, {"order": order}):
+        await until(lambda: is_delayed(waiting))
+    async with visit(headers=SAME_SITE | await make_token("viewer")) as client:
+        path = f"/queues/orders/jobs/{waiting.id}"
+        assert 'name="signal"' not in (await client.get(path)).text
+        assert (await client.post(f"{path}/signal", data={"signal": "approval"})).status_code == 403
 
 
 async def test_a_job_that_waits_for_a_signal_alone_is_due_when_it_is_woken(store, pages):

@@ -144,6 +144,13 @@ async def remove(visit: Visit) -> Response:
     return visit.back(f"/jobs?{urlencode({'queue': visit.queue.name})}", "The job is removed.")
 
 
+async def signal(visit: Visit) -> Response:
+    """Without data for signals that only say that something happened."""
+    name = visit.field("signal")
+    await visit.queue.signal(visit.params["id"], name, _data(visit) if visit.field("data").strip() else None)
+    return _done(visit, f"The signal {name!r} is sent.")
+
+
 async def change(visit: Visit) -> Response:
     """Other data for a job that has not ended."""
     await visit.queue.change(visit.params["id"], data=_data(visit))
@@ -181,6 +188,7 @@ ROUTES: Final = (
     page("POST", f"{_JOB}/cancel", cancel, "Cancels a job."),
     page("POST", f"{_JOB}/promote", promote, "Makes a delayed job wait now."),
     page("POST", f"{_JOB}/remove", remove, "Removes a job."),
+    page("POST", f"{_JOB}/signal", signal, "Sends a signal to a job."),
     page("POST", f"{_JOB}/change", change, "Changes the data of a job that has not ended."),
     page("POST", f"{_JOB}/again", again, "Adds a job like this one, with other data."),
 )
