@@ -329,9 +329,11 @@ async def _handed_back(job: JobHandle) -> None:
 
 @pytest.mark.every_store
 @pytest.mark.parametrize("kind", ["step", "phase"])
-async def test_stalls_count_until_a_job_comes_further(queue: Queue, kind: str):
+async def test_stalls_count_until_a_job_comes_further(queue: Queue, kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(quarantine, "PATIENCE", PATIENCE)
     [suspect] = await suspects(queue)
     waiting: list[int] = []
+    is_dead = asyncio.Event()
 
     async def one_more_step(job: Job) -> None:
         await job.step("one", dict)
@@ -339,7 +341,8 @@ async def test_stalls_count_until_a_job_comes_further(queue: Queue, kind: str):
 
     async def wait(job: Job, _: PhaseContext | None = None) -> None:
         waiting.append(job.record.attempts_started)
-        await asyncio.Event().wait()
+        await is_dead.wait()
+        is_dead.clear()
 
     async def end(job: Job, _: PhaseContext) -> None: ...
 
@@ -348,6 +351,7 @@ async def test_stalls_count_until_a_job_comes_further(queue: Queue, kind: str):
         await until(lambda: waiting == [2], "one more step")
         assert (await suspect.refresh()).stalled_count == 0
         assert (await after_its_death(queue, suspect)).stalled == [suspect.id]
+        is_dead.set()
 
         await until(lambda: waiting == [2, 3], "an attempt without a further step")
         assert (await suspect.refresh()).stalled_count == 1

@@ -155,7 +155,7 @@ class TestAtTheSameMoment:
     async def test_a_postponement_that_waits_for_a_signal_finds_it(self, store: PostgresStore, other: Other) -> None:
         held = await active(store, id="job")
         given = f"""ARRAY['"{SIGNAL}","1"']"""
-        before, behind = ", ".join(["NULL"] * 6), ", ".join(["NULL"] * 4)
+        before, behind = ", ".join(["NULL"] * 7), ", ".join(["NULL"] * 4)
         await other.run(
             f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {before}, {given}, {behind})"
         )
