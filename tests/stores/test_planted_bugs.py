@@ -607,7 +607,8 @@ async def test_a_sound_store_keeps_the_same_promise(bug: Bug) -> None:
 
 
 HARD_TO_SEE: Final = {
-    BlamesNeighbours, FreesThrottledKeys, KeepsKeysOfCancelled, LeavesFollowersBehind, StartsWhatExpired
+    BlamesNeighbours, ForgetsWhatItSettled, FreesThrottledKeys, HasTwoHolders, KeepsKeysOfCancelled, KeepsKeysOfGivenUp,
+    KeepsKeysOfSettled, LeavesFollowersBehind, RenewsForAnybody, StartsWhatExpired,
 }  # fmt: skip
 """The machine needs seconds for each of them, where others take a tenth."""
 
