@@ -7,7 +7,7 @@ import msgspec
 from .codec import JsonText
 from .dedupe import DedupeRule
 from .instants import LAST_INSTANT, Instant, Milliseconds
-from .numbers import Amount
+from .numbers import Amount, Priority
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -25,7 +25,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     result: JsonText | None = None
     stage: str | None = None
     """In a callback of retention: what was done to that job, "stale" or "deleted"."""
-    priority: int = 0
+    priority: Priority = 0
     tags: tuple[str, ...] = ()
     """As it had them, also if it is gone when its dead letter is sent back. Callbacks do not say these."""
 

@@ -75,7 +75,7 @@ def commands(id: str, token: str) -> list[Command[Any]]:
         Settle("q", [Outcome(id, token, "complete", "1", keep=Retention(1, 1))]),
         Settle("q", [Outcome(id, token, "postpone", delay=5, awaits="step:a")]),
         Renew("q", [Lock(id, token)], 1_000),
-        Update("q", [JobUpdate(id, token, "1", '{"a":2}', ("line",), 10, True, marking=MARKING)]),
+        Update("q", [JobUpdate(id, token, "1", '{"a":2}', ("line",), 10, True, True, marking=MARKING)]),
         Update("q", [JobUpdate(id, token, children=(Child("q", "c"),), adds=(_job(parents=(Parent("q", id),)),))]),
         Tick("q", StallRules(1, "requeue", False, {"process": "ended"})),
         Cancel("q", [id], "reason"),

@@ -164,8 +164,9 @@ async def test_no_value_of_any_command_breaks_the_server_or_what_others_read(new
 
 
 async def active(store: Store) -> tuple[str, str]:
-    """Id and token of a job that runs."""
+    """Id and token of a job that runs, also if an earlier command has paused its queue."""
     added, token = job(), new_token()
+    await store.do(Configure("q", pause=False, max_active=0))
     await store.add([[added]])
     while not any(each.id == added.id for each in (await store.claim(Claim("q", "w", token, 1_000, 60_000))).jobs):
         token = new_token()
