@@ -52,6 +52,8 @@ test: $(DEV) ## Run the tests; ARGS="-n 0 -k claim" narrows them down
 
 test-deep: export ROPEWAY_DEEP ?= 1
 test-deep: export ROPEWAY_EXAMPLES ?= 300
+# A search of this length may take longer than a test that hangs in an ordinary run.
+test-deep: PARALLEL += -o faulthandler_timeout=1800
 test-deep: test ## Run every test on every store, search longer, and kill more
 
 check: $(DEV) ## Check format, lint and types
