@@ -334,7 +334,7 @@ class Record(msgspec.Struct, frozen=True):
     kind: str
     key: str
     value: OpaqueText
-    version: int = 0
+    version: Version = 0
     expires_at: Instant | None = None
 
 
