@@ -38,7 +38,12 @@ class Tries(NamedTuple):
         return self.backoff.after(failed, luck) / 1000
 
 
+_ONE: Final = Tries(1, None)
+
+
 def read_tries(attempts: int, backoff: Backoff | Duration | None) -> Tries:
+    if backoff is None and type(attempts) is int and attempts == 1:
+        return _ONE
     return Tries(whole("attempts", attempts, 1, MOST_ATTEMPTS), read_backoff_in_place(backoff))
 
 
