@@ -11,7 +11,7 @@ import msgspec
 from ..job.codec import Json, decode
 from ..job.extras import Origin
 from ..job.flows import Parent
-from ..job.instants import moment_of
+from ..job.instants import LAST_INSTANT, moment_of
 from ..job.options import StoredOptions, stored_options
 from ..job.phases import PhaseStatus, is_completed_pipeline, phases_of
 from ..job.record import JobRecord
@@ -88,6 +88,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 def attempts_of(job: Snapshot) -> int:
     """The number of its attempts so far: those that failed, and the current or successful one."""
     return job.attempts_made + (job.state in ("active", "completed"))
+
+
+def is_due_when_woken(job: Snapshot) -> bool:
+    """True if it is delayed without a time: it waits for a signal without a timeout."""
+    return job.due_at == moment_of(LAST_INSTANT)
 
 
 def _extras(record: JobRecord) -> dict[str, Any]:

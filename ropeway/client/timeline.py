@@ -35,7 +35,7 @@ class TimelineLine(NamedTuple):
 
 def timeline_lines(entries: list[TimelineEntry], job: Snapshot) -> list[TimelineLine]:
     """One line for what happened at once, and of reports of progress in a row the last."""
-    told = [
+    kept = [
         entry
         for entry, following in zip_longest(entries, entries[1:])
         if entry.name != "progress" or following is None or following.name != "progress"
@@ -47,7 +47,7 @@ def timeline_lines(entries: list[TimelineEntry], job: Snapshot) -> list[Timeline
             [entry.name for entry in together],
             {key: value for key, value in data.items() if key not in known or known[key] != value},
         )
-        for (at, data), together in groupby(told, lambda entry: (entry.at, entry.data))
+        for (at, data), together in groupby(kept, lambda entry: (entry.at, entry.data))
     ]
 
 

@@ -109,7 +109,7 @@ def phase_and_name(mark: str, kind: str) -> tuple[str | None, str]:
 
 
 def scoped_kind(mark: str) -> str | None:
-    """How the name of a mark begins, if a step, sleep, wait or gather of a handler left it."""
+    """The prefix of the name of a mark, if a step, sleep, wait or gather left it; else None."""
     return next((kind for kind in _SCOPED if mark.startswith(kind)), None)
 
 

@@ -271,16 +271,14 @@ def read_backoff(option: str, value: Any) -> tuple[str, Backoff | None]:
 
 def read_backoff_in_place(value: Any) -> Backoff | None:
     """The backoff of a step or a phase, which is tried again within an attempt of its job."""
-    refusal = InvalidOption(
-        "backoff", f"cannot be {shown(value)}: use a duration, or Backoff.exponential(1) or .linear(1)"
-    )
+    advice = "use a duration, or Backoff.exponential(1) or .linear(1)"
     try:
         _, backoff = read_backoff("backoff", value)
     except InvalidOption:
-        # It may name custom functions, which only attempts of jobs can have.
-        raise refusal from None
+        # Its advice names custom functions, which only attempts of jobs can have.
+        raise InvalidOption("backoff", f"cannot be {shown(value)}: {advice}") from None
     if backoff is not None and backoff.kind == "custom":
-        raise refusal
+        raise InvalidOption("backoff", f"cannot be {shown(value)}: {advice}")
     return backoff
 
 

@@ -58,7 +58,8 @@ class StepStatus(msgspec.Struct, frozen=True):
 def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
     """Its steps, sleeps, waits and gathers in the order in which they end; those with no known end as they began."""
     found = [_step_of(mark, kind) for mark in marks if (kind := scoped_kind(mark.name)) is not None]
-    return tuple(sorted(found, key=lambda step: step.ended_at or step.started_at))
+    # What comes after a sleep may begin in the millisecond in which that ends.
+    return tuple(sorted(found, key=lambda step: (step.ended_at or step.started_at, step.kind != "sleep")))
 
 
 def _step_of(mark: Mark, kind: str) -> StepStatus:

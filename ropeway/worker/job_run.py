@@ -191,7 +191,7 @@ class JobRun:
         job.marking = written if job.marking is None else job.marking.then(written)
 
     async def try_again(self, what: str, error: BaseException, pause: float | None) -> bool:
-        """Whether a step or a phase may be tried again in this attempt, after the error; if so, answered after a pause.
+        """Decides whether a failed step or phase is tried again in this attempt, and waits for the pause before that.
 
         `what` names it for the log. `pause` is in seconds; None means that no tries are left.
         """

@@ -52,7 +52,7 @@ class StepCall(NamedTuple):
         return await self.threads.run(lambda _: self.function(*self.args, **self.kwargs), None)
 
     async def tried(self, tries: Tries, try_again: TryAgain) -> Any:
-        """Its result, after as many runs as it takes and may have."""
+        """Its result. After an error the function is called again, if tries are left."""
         failed = 0
         while True:
             try:

@@ -19,11 +19,11 @@ NOT_TRIED_AGAIN: Final = (Postponed, LockLost, Unrecoverable, JobFailed, SignalT
 Watch: TypeAlias = Callable[[float, str], "asyncio.TimerHandle | None"]
 """Gives the job up if work is still running some time after this many seconds; its end cancels that."""
 TryAgain: TypeAlias = Callable[[str, Exception, float | None], Awaitable[bool]]
-"""Waits for so many seconds after an error, and answers whether what it names may be tried again; never after None."""
+"""`JobRun.try_again`: takes what failed, its error and the pause before another try."""
 
 
 class Tries(NamedTuple):
-    """How often a step or phase is tried within one attempt of its job, and how long it waits in between."""
+    """The tries of a step or phase within one attempt of its job: how many at most, and the backoff between them."""
 
     most: int
     backoff: Backoff | None

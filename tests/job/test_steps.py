@@ -19,6 +19,12 @@ def test_steps_come_in_the_order_of_their_ends():
     assert (first.started_at, second.started_at) == (moment_of(800), moment_of(400))
 
 
+def test_a_sleep_comes_before_what_began_when_it_ended():
+    marks = (Mark("gather:#1", '[["emails","a"]]', 30), Mark("sleep:#1", "30", 10))
+
+    assert [step.kind for step in steps_of(marks)] == ["sleep", "gather"]
+
+
 def test_a_sleep_lasts_until_its_end():
     [sleep] = steps_of((Mark(scoped("sleep:", "upload", "nap"), "3010", 10),))
 

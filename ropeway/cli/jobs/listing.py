@@ -6,9 +6,8 @@ from typing import Final
 
 import click
 
-from ...client.snapshot import Snapshot, attempts_of
+from ...client.snapshot import Snapshot, attempts_of, is_due_when_woken
 from ...client.workers import known_queues
-from ...job.instants import LAST_INSTANT, moment_of
 from ...job.states import FINAL, State
 from ...store.contract import Store
 from ...store.values import BATCH
@@ -127,7 +126,7 @@ def _about(job: Snapshot) -> str:
         case "completed":
             return "" if job.result is None else shown(job.result)
         case "delayed":
-            return "due when it is woken" if job.due_at == moment_of(LAST_INSTANT) else f"due {age(job.due_at)}"
+            return "due when it is woken" if is_due_when_woken(job) else f"due {age(job.due_at)}"
         case "active":
             done = "" if job.progress is None else f" {shown(job.progress)}"
             return f"{job.worker or ''}{done}"

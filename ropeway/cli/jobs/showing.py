@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from ...client.queue import Queue
-from ...client.snapshot import Snapshot
+from ...client.snapshot import Snapshot, is_due_when_woken
 from ...client.timeline import TimelineEntry, TimelineLine, timeline_lines, timeline_of
 from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
-from ...job.instants import LAST_INSTANT, instant_of, moment_of
+from ...job.instants import instant_of, moment_of
 from ...showing import plural
 from ...store.contract import Store
 from ...store.values import History, LogLine
@@ -98,7 +98,7 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int], delivery: Sna
         "attempts": f"{job.attempts_made} of {job.attempts} failed, {job.attempts_started} started",
         "stalled": job.stalled_count or "",
         "added": clock_time(job.created_at),
-        "due": "when it is woken" if job.due_at == moment_of(LAST_INSTANT) else clock_time(job.due_at),
+        "due": "when it is woken" if is_due_when_woken(job) else clock_time(job.due_at),
         "waits for": "" if job.waits_for is None else f"signal {shown(job.waits_for.signal)}",
         "start by": clock_time(job.start_by) if job.started_at is None else "",
         "started": clock_time(job.started_at),

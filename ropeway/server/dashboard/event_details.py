@@ -11,11 +11,11 @@ from ...job.instants import LAST_INSTANT, moment_of
 from .formats import compact, duration
 
 Detail = tuple[str, str | datetime]
-"""What it is, or nothing if that is clear; and the value."""
+"""A label, empty if the value needs none, and the value."""
 
 
 def event_details(name: str, data: Any) -> list[Detail]:
-    """Of an event that is not Ropeway's own, or that is redacted, the JSON."""
+    """As labels and values; plain JSON for events of applications and for data that was redacted."""
     if name not in EVENT_NAMES or not isinstance(data, Mapping):
         return [("", compact(data, 300))]
     if name.startswith("phase-") and data.keys() == {"phase", "number", "of"}:

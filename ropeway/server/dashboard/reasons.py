@@ -71,10 +71,9 @@ def _of_delayed(job: Snapshot, failures: Sequence[FailedAttempt], now: Instant) 
 
 
 def _of_wait(wait: Wait, now: Instant) -> str:
-    left = None if wait.until is None else instant_of(wait.until) - now
-    return (
-        f"It waits for the signal {wait.signal!r}{'' if left is None else f', for {duration(max(0, left))} at most'}."
-    )
+    if wait.until is None:
+        return f"It waits for the signal {wait.signal!r}."
+    return f"It waits for the signal {wait.signal!r}, for {duration(max(0, instant_of(wait.until) - now))} at most."
 
 
 def _has_just_failed(job: Snapshot, failures: Sequence[FailedAttempt]) -> bool:

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from ....client.flow_tree import URGENT_FIRST, FlowNode, node_of, read_tree
 from ....client.found import FoundJob
-from ....client.snapshot import Snapshot
+from ....client.snapshot import Snapshot, is_due_when_woken
 from ....client.timeline import timeline_lines, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
-from ....job.instants import LAST_INSTANT, moment_of
+from ....job.instants import moment_of
 from ....job.states import FINAL, OPEN
 from ....job.webhooks import DELIVERIES
 from ..copying import as_curl, as_python
@@ -81,7 +81,7 @@ async def show_job(visit: Visit) -> Response:
         may_retry=found.state in FINAL,
         next_phase=_next_phase(found),
         may_cancel=found.state in OPEN,
-        due_when_woken=found.due_at == moment_of(LAST_INSTANT),
+        due_when_woken=is_due_when_woken(found),
     )
 
 

@@ -1,13 +1,14 @@
 -- Changes the progress, data, log or marks of jobs, and whether they run alone; `update_held` does what is frequent.
 -- Takes the queue, and for each update the job's id, token (null: any job that is not final), progress, data, log lines
--- (json, a list; null: none), how many lines to keep, whether it runs alone (null: unchanged), and whether its stalls no longer
--- count; the children that jobs get (see `give_children`; null: none); the marks of each (see `write_held`); what the updates announce (see `announce`); the
--- instant, and whether it may notify. A job that is delayed until there is a mark goes on if it gets that without a token.
+-- (json, a list; null: none), how many lines to keep, whether it runs alone (null: unchanged), and whether its stalls no
+-- longer count; the children that jobs get (see `give_children`; null: none); the marks of each (see `write_held`); what the
+-- updates announce (see `announce`); the instant, and whether it may notify. A job that is delayed until there is a mark
+-- goes on if it gets that without a token.
 -- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
-    alones boolean[], clear_stalls boolean[], flows text, marks text[], kinds text[], details text[], listed text[], positions text[],
-    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
+    alones boolean[], clear_stalls boolean[], flows text, marks text[], kinds text[], details text[], listed text[],
+    positions text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
 {{PLANNED_ONCE}} {{BY_INDEX}} {{BY_KEY}}
